@@ -1,0 +1,1 @@
+"""stretto: flows learned by counting; its parts arrive with the next releases."""

@@ -1,0 +1,38 @@
+"""What every test gets: a home of its own, and the larger data where it is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Point everything that decides where files go into a fresh directory, so that no test sees a person's files."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("XDG_", "WAGGLE_", "STRETTO_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="session")
+def shared_traces() -> Path:
+    """Directory of the full recorded sessions, which a plain clone does not have."""
+    if not (SHARED / "data" / "traces").is_dir():
+        pytest.skip("needs the full trace collection beside the checkout; the shipped sessions are tested instead")
+    return SHARED / "data" / "traces"
+
+
+@pytest.fixture(scope="session")
+def shared_bench() -> Path:
+    """Directory of the seeded streams' expected results, which a plain clone does not have."""
+    if not (SHARED / "bench" / "golden").is_dir():
+        pytest.skip("needs the golden vectors beside the checkout")
+    return SHARED / "bench"

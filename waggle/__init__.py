@@ -1,0 +1,1 @@
+"""waggle: procedure memory that lives inside an agent."""

@@ -1,0 +1,88 @@
+"""Every number a user might want to change, with its unit and its reason. No other module holds one."""
+
+from typing import Final
+
+# --- recording ---------------------------------------------------------------------------------------------
+
+#: Steps a session's ring keeps. The original's window: long enough for an afternoon's habit, small enough
+#: that a copy of it costs microseconds.
+RING_STEPS: Final = 200
+
+#: Calls that may be running at once before the oldest is taken for lost, in calls. A model emits up to about a
+#: dozen calls in one message; one that has not ended after this many others began will not order the rest.
+PENDING_CALLS: Final = 64
+
+# --- mining ------------------------------------------------------------------------------------------------
+
+#: Shortest and longest route, in steps. Two steps are the least that can be called a habit; beyond six the
+#: original found only copies of shorter ones.
+MIN_ROUTE_STEPS: Final = 2
+MAX_ROUTE_STEPS: Final = 6
+
+#: Occurrences that do not overlap before a run of calls is a route.
+MIN_OCCURRENCES: Final = 2
+
+#: Calls between two looks at what has been mined.
+SWEEP_CALLS: Final = 8
+
+# --- replay ------------------------------------------------------------------------------------------------
+
+#: Leading steps that must match before the rest of a route is run. Below two nearly every call would match.
+MIN_PREFIX_STEPS: Final = 2
+
+#: Lookups after one result, and in one session. Eight covers the longest route and a fan-out over a short list;
+#: forty is what a session's context can take at a few hundred tokens each.
+LOOKUPS_PER_RESULT: Final = 8
+LOOKUPS_PER_SESSION: Final = 40
+
+#: Longest text folded into one result, bytes of UTF-8. About 8,000 tokens: four files of ordinary size.
+FOLD_BYTES: Final = 32 * 1024
+
+#: Results kept in a session so that a known lookup need not be made again, bytes of UTF-8.
+KNOWN_RESULT_BYTES: Final = 1024 * 1024
+
+#: Longest time one ``follow`` may hold the agent's result, seconds. A file read takes milliseconds; a host that
+#: reads over a network can raise it.
+FOLLOW_SECONDS: Final = 5.0
+
+#: Bytes of text that count as one token, the original's rule of thumb.
+BYTES_PER_TOKEN: Final = 4
+
+# --- files -------------------------------------------------------------------------------------------------
+
+#: Longest wait for another process's lock, seconds. Nothing holds one longer than a write takes.
+LOCK_SECONDS: Final = 10.0
+
+#: Work queued for the disk before new work is dropped and counted, in items. A sweep queues one.
+QUEUE_ITEMS: Final = 10_000
+
+#: Largest skill file that is read, bytes. The format's own limit is 5,000 tokens of body.
+SKILL_FILE_BYTES: Final = 1024 * 1024
+
+#: Longest ledger line that is read as a record, bytes. Ours are about 150.
+LEDGER_LINE_BYTES: Final = 1024 * 1024
+
+#: Age after which a temporary file is taken for the leftover of a crash, seconds.
+LEFTOVER_SECONDS: Final = 3600.0
+
+# --- curation ----------------------------------------------------------------------------------------------
+
+#: Days without a use after which a route is pruned, counted from when it was learned or last switched off.
+STALE_DAYS: Final = 14
+
+#: Failures without one success before a route is switched off.
+MIN_FAILS: Final = 3
+
+#: Projects that must hold a route before it is copied to the user's store.
+PROMOTE_PROJECTS: Final = 2
+
+# --- exit codes of the command line ------------------------------------------------------------------------
+
+EXIT_OK: Final = 0
+EXIT_PROBLEMS: Final = 1  #: the command ran and found something wrong (``verify``, ``doctor``)
+EXIT_USAGE: Final = 2  #: the command line or a setting is wrong
+EXIT_SKILL: Final = 3  #: a skill cannot be read or does not exist
+EXIT_STORE: Final = 4  #: no place to write, or the lock was not had in time
+EXIT_LEDGER: Final = 5  #: the ledger is damaged
+EXIT_TRACE: Final = 6  #: a trace cannot be read
+EXIT_INTERRUPTED: Final = 130  #: stopped with Ctrl-C

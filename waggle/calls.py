@@ -1,0 +1,151 @@
+"""Tool calls and what came of them: the records that every other module passes around.
+
+Frozen and slotted. What a tool *is* (read or write, which arguments are paths) is not here but in `waggle.tools`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from waggle import jsonvalue
+from waggle._defaults import BYTES_PER_TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from waggle.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["Call", "CallKey", "Outcome", "Result", "Shape", "Step", "key_of", "shape_of"]
+
+#: Tool name, then the names of its arguments in sorted order. Values play no part.
+Shape: TypeAlias = tuple[str, ...]
+
+#: Equal for two calls exactly when tool and arguments are equal as JSON values. For use in memory only: files hold
+#: `waggle.jsonvalue.fingerprint`.
+CallKey: TypeAlias = tuple[object, ...]
+
+
+class Outcome(StrEnum):
+    """What came of a call, in MCP's terms."""
+
+    OK = "ok"
+    TOOL_ERROR = "tool_error"  #: the tool answered with an error (``isError``)
+    PROTOCOL_ERROR = "protocol_error"  #: the call never reached the tool, or its answer was no answer
+    CANCELLED = "cancelled"  #: the host or the user stopped it
+    ABORTED = "aborted"  #: the session ended first
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a tool.
+
+    Attributes:
+        tool: the tool's name as the host knows it, server prefix included.
+        args: arguments by name. Any Python object is accepted; what JSON cannot hold is tagged when it is recorded.
+        id: the host's id of this call, if it has one. A call announced with `Session.start` and reported with
+            `Session.observe` is recognised by it.
+        reads: the host's word on this one call: True if it changes nothing, False if it may. None (the default) asks
+            the tool table.
+    """
+
+    tool: str
+    args: Mapping[str, object] = field(default_factory=dict)
+    id: str | None = None
+    reads: bool | None = None
+
+    @classmethod
+    def of(cls, function: Callable[..., object], *args: object, **kwargs: object) -> Call:
+        """Describe a Python call: two spellings of the same call (positional, keyword, defaults left out) are equal.
+
+        Raises:
+            TypeError: the arguments do not fit the function's signature.
+        """
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        named: dict[str, object] = {}
+        for name, value in bound.arguments.items():
+            if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+                named.update(value)
+            else:
+                named[name] = value
+        return cls(getattr(function, "__name__", type(function).__name__), named)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answered.
+
+    Attributes:
+        text: the answer as the model sees it.
+        ok: False when the tool reported an error.
+        value: the structured answer, where the tool gave one beside or instead of text.
+        cut: the text is known to be incomplete: the host truncated it, or it is no longer held.
+        outcome: finer than `ok`; left out, it follows from it.
+    """
+
+    text: str = ""
+    ok: bool = True
+    value: JsonValue = None
+    cut: bool = False
+    outcome: Outcome | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome is None:
+            object.__setattr__(self, "outcome", Outcome.OK if self.ok else Outcome.TOOL_ERROR)
+        elif (self.outcome is Outcome.OK) is not self.ok:
+            raise ValueError(f"a result with ok={self.ok} cannot have the outcome {self.outcome}")
+
+    @property
+    def est_tokens(self) -> int:
+        """Length of the text in tokens, estimated at four bytes a token as the original does."""
+        text = self.text
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        return size // BYTES_PER_TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One completed call of the agent, as the recorder keeps it and strategies see it.
+
+    Attributes:
+        seq: order of *starting* within the session, from 0. Calls whose end was never seen leave gaps.
+        tool: the tool's name.
+        args: arguments as JSON values; what JSON cannot hold is tagged (`waggle.jsonvalue.to_json`).
+        outcome: what came of it.
+        reads: whether it changed nothing, by the tool table or the host's word.
+        replayable: False when an argument could not be kept exactly, so that the call can never be made again.
+        overlapped: it started before an earlier call had ended, so it cannot have used that call's result.
+        est_tokens: length of the result, in estimated tokens.
+        result: the answer. Present when strategies observe the step; the ring keeps steps without it.
+    """
+
+    seq: int
+    tool: str
+    args: JsonObject
+    outcome: Outcome = Outcome.OK
+    reads: bool = True
+    replayable: bool = True
+    overlapped: bool = False
+    est_tokens: int = 0
+    result: Result | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return self.outcome is Outcome.OK
+
+
+def shape_of(tool: str, args: Mapping[str, object]) -> Shape:
+    """Tool name and argument names; ``read(path)`` and ``read(limit, path)`` are two shapes."""
+    return (tool, *sorted(args))
+
+
+def key_of(tool: str, args: JsonObject) -> CallKey:
+    """Identity of a call, values included. Costs about 1 µs when every argument is a string."""
+    for value in args.values():
+        if type(value) is not str:
+            return (tool, jsonvalue.canonical(args))
+    return (tool, *sorted(args.items()))
