@@ -1,1 +1,104 @@
-"""waggle: procedure memory that lives inside an agent."""
+"""waggle: procedure memory that lives inside an agent.
+
+A framework calls `Manager.observe` on every tool call and `Manager.follow` before it hands a result on. The names below
+are the public ones; each is imported when it is first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from waggle.calls import Call, Effect, Outcome, Result, Step
+    from waggle.config import ManagerConfig
+    from waggle.curate import CurateResult, curate, demote, gc, promote, prune_stale
+    from waggle.errors import WaggleError
+    from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
+    from waggle.manager import Manager
+    from waggle.miner import Candidate, IncrementalMiner, MineConfig, Param, mine, mine_sessions
+    from waggle.recorder import Recorder
+    from waggle.replay import Fold, Lookup, ReplayStrategy
+    from waggle.replayer import Replayer
+    from waggle.routes import Route, Scope
+    from waggle.session import Session
+    from waggle.singlefile import render
+    from waggle.store import Meta, Store, load_routes, project_store, user_store
+    from waggle.tools import ToolSpec, ToolTable
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "calls": ("Call", "Effect", "Outcome", "Result", "Step"),
+    "config": ("ManagerConfig",),
+    "curate": ("CurateResult", "curate", "demote", "gc", "promote", "prune_stale"),
+    "errors": ("WaggleError",),
+    "ledger": ("Ledger", "LedgerEntry", "Stat", "compact_ledger", "read_ledger"),
+    "manager": ("Manager",),
+    "miner": ("Candidate", "IncrementalMiner", "MineConfig", "Param", "mine", "mine_sessions"),
+    "recorder": ("Recorder",),
+    "replay": ("Fold", "Lookup", "ReplayStrategy"),
+    "replayer": ("Replayer",),
+    "routes": ("Route", "Scope"),
+    "session": ("Session",),
+    "singlefile": ("render",),
+    "store": ("Meta", "Store", "load_routes", "project_store", "user_store"),
+    "tools": ("ToolSpec", "ToolTable"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Call",
+    "Candidate",
+    "CurateResult",
+    "Effect",
+    "Fold",
+    "IncrementalMiner",
+    "Ledger",
+    "LedgerEntry",
+    "Lookup",
+    "Manager",
+    "ManagerConfig",
+    "Meta",
+    "MineConfig",
+    "Outcome",
+    "Param",
+    "Recorder",
+    "ReplayStrategy",
+    "Replayer",
+    "Result",
+    "Route",
+    "Scope",
+    "Session",
+    "Stat",
+    "Step",
+    "Store",
+    "ToolSpec",
+    "ToolTable",
+    "WaggleError",
+    "compact_ledger",
+    "curate",
+    "demote",
+    "gc",
+    "load_routes",
+    "mine",
+    "mine_sessions",
+    "project_store",
+    "promote",
+    "prune_stale",
+    "read_ledger",
+    "render",
+    "user_store",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'waggle' has no attribute {name!r}")
+    value = getattr(import_module(f"waggle.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -56,11 +56,21 @@ LOCK_SECONDS: Final = 10.0
 #: Work queued for the disk before new work is dropped and counted, in items. A sweep queues one.
 QUEUE_ITEMS: Final = 10_000
 
+#: Longest wait at the end of the process for what is queued, seconds. A few writes take milliseconds.
+EXIT_FLUSH_SECONDS: Final = 2.0
+
+#: Conversations a manager keeps apart before the one unused for longest is closed. Each is about 100 kB.
+SESSIONS: Final = 1000
+
 #: Largest skill file that is read, bytes. The format's own limit is 5,000 tokens of body.
 SKILL_FILE_BYTES: Final = 1024 * 1024
 
 #: Longest ledger line that is read as a record, bytes. Ours are about 150.
 LEDGER_LINE_BYTES: Final = 1024 * 1024
+
+#: Longest line of a recorded session that is read, bytes. A session is one line; the longest we know are about 1 MB,
+#: and a longer line than this is some other file, which must not fill the memory.
+TRACE_LINE_BYTES: Final = 256 * 1024 * 1024
 
 #: Age after which a temporary file is taken for the leftover of a crash, seconds.
 LEFTOVER_SECONDS: Final = 3600.0
@@ -75,6 +85,14 @@ MIN_FAILS: Final = 3
 
 #: Projects that must hold a route before it is copied to the user's store.
 PROMOTE_PROJECTS: Final = 2
+
+#: Projects remembered for that, in roots. More than a person works on; each is looked into by every ``gc``.
+KNOWN_PROJECTS: Final = 300
+
+# --- measuring ---------------------------------------------------------------------------------------------
+
+#: Resamples behind an interval. A thousand put its ends within about a tenth of its width.
+BOOTSTRAP_ROUNDS: Final = 1000
 
 # --- exit codes of the command line ------------------------------------------------------------------------
 

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Call", "CallKey", "Outcome", "Result", "Shape", "Step", "key_of", "shape_of"]
+__all__ = ["Call", "CallKey", "Effect", "Outcome", "Parts", "Result", "Shape", "Step", "part_of", "shape_of"]
 
 #: Tool name, then the names of its arguments in sorted order. Values play no part.
 Shape: TypeAlias = tuple[str, ...]
 
+#: The values of a call's arguments in the order of its shape, each so that equal means equal as JSON (`part_of`).
+Parts: TypeAlias = tuple[str | bytes, ...]
+
 #: Equal for two calls exactly when tool and arguments are equal as JSON values. For use in memory only: files hold
 #: `waggle.jsonvalue.fingerprint`.
-CallKey: TypeAlias = tuple[object, ...]
+CallKey: TypeAlias = tuple[Shape, Parts]
 
 
 class Outcome(StrEnum):
@@ -36,6 +39,14 @@ class Outcome(StrEnum):
     PROTOCOL_ERROR = "protocol_error"  #: the call never reached the tool, or its answer was no answer
     CANCELLED = "cancelled"  #: the host or the user stopped it
     ABORTED = "aborted"  #: the session ended first
+
+
+class Effect(StrEnum):
+    """What a call does to what later reads would see."""
+
+    READ = "read"  #: changes nothing; may be made on the agent's behalf
+    NOTE = "note"  #: touches only the agent's own notes, or asks a person: ends a route, makes nothing stale
+    WRITE = "write"  #: anything else: ends a route and makes earlier lookups stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,38 +110,59 @@ class Result:
             raise ValueError(f"a result with ok={self.ok} cannot have the outcome {self.outcome}")
 
     @property
+    def size_bytes(self) -> int:
+        """Length of the text in bytes of UTF-8."""
+        return len(self.text) if self.text.isascii() else len(self.text.encode("utf-8", "surrogatepass"))
+
+    @property
     def est_tokens(self) -> int:
         """Length of the text in tokens, estimated at four bytes a token as the original does."""
-        text = self.text
-        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        return size // BYTES_PER_TOKEN
+        return self.size_bytes // BYTES_PER_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One completed call of the agent, as the recorder keeps it and strategies see it.
+    """One completed call of the agent, as the recorder keeps it. The result's text is not part of it.
 
     Attributes:
         seq: order of *starting* within the session, from 0. Calls whose end was never seen leave gaps.
         tool: the tool's name.
         args: arguments as JSON values; what JSON cannot hold is tagged (`waggle.jsonvalue.to_json`).
         outcome: what came of it.
-        reads: whether it changed nothing, by the tool table or the host's word.
+        effect: whether it reads or writes, by the tool table or the host's word.
         replayable: False when an argument could not be kept exactly, so that the call can never be made again.
         overlapped: it started before an earlier call had ended, so it cannot have used that call's result.
         est_tokens: length of the result, in estimated tokens.
-        result: the answer. Present when strategies observe the step; the ring keeps steps without it.
+        shape: tool and argument names.
+        parts: the arguments' values in the order of `shape`, comparable.
     """
 
     seq: int
     tool: str
     args: JsonObject
     outcome: Outcome = Outcome.OK
-    reads: bool = True
+    effect: Effect = Effect.READ
     replayable: bool = True
     overlapped: bool = False
     est_tokens: int = 0
-    result: Result | None = None
+    shape: Shape = field(init=False, repr=False, compare=False)
+    parts: Parts = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        args = self.args
+        names = sorted(args)
+        object.__setattr__(self, "shape", (self.tool, *names))
+        object.__setattr__(self, "parts", tuple([part_of(args[name]) for name in names]))
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changed nothing."""
+        return self.effect is Effect.READ
+
+    @property
+    def key(self) -> CallKey:
+        """Identity of the call, values included."""
+        return (self.shape, self.parts)
 
     @property
     def ok(self) -> bool:
@@ -143,9 +175,9 @@ def shape_of(tool: str, args: Mapping[str, object]) -> Shape:
     return (tool, *sorted(args))
 
 
-def key_of(tool: str, args: JsonObject) -> CallKey:
-    """Identity of a call, values included. Costs about 1 µs when every argument is a string."""
-    for value in args.values():
-        if type(value) is not str:
-            return (tool, jsonvalue.canonical(args))
-    return (tool, *sorted(args.items()))
+def part_of(value: JsonValue) -> str | bytes:
+    """One argument's value as something hashable that is equal exactly when the JSON values are equal.
+
+    A string is itself, anything else its canonical bytes, so ``1``, ``"1"``, ``1.0`` and ``true`` all differ.
+    """
+    return value if type(value) is str else jsonvalue.canonical(value)

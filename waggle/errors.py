@@ -1,4 +1,4 @@
-"""The exceptions a caller may want to catch, apart from the modules that raise them, so that importing one costs nothing.
+"""The exceptions a caller may want to catch, apart from the modules that raise them: importing them costs nothing.
 
 Each keeps its facts as attributes, passes them to ``Exception`` so that it survives pickling, and builds its
 text from them.

@@ -1,0 +1,113 @@
+"""Work for the disk, done away from the agent's calls.
+
+A call is never held up by a lock or a slow disk: what must be written is queued and one thread writes it. The queue is
+bounded; what does not fit, and what fails, is counted and reported, never raised. Work that is still queued when the
+process dies was not acknowledged to anybody.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import weakref
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from waggle._defaults import EXIT_FLUSH_SECONDS, QUEUE_ITEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Background", "Faults"]
+
+_log = logging.getLogger("waggle")
+
+
+class Faults:
+    """Counts what went wrong, by kind, and logs each kind once."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def note(self, kind: str, error: BaseException | None = None) -> None:
+        """Count one fault; the first of its kind is logged, with its stack trace at debug level."""
+        with self._lock:
+            self._counts[kind] += 1
+            first = self._counts[kind] == 1
+        if first:
+            _log.warning("%s: %s (reported once; the agent is not affected)", kind, error or "no details")
+            if error is not None:
+                _log.debug("%s", kind, exc_info=error)
+
+    def counts(self) -> dict[str, int]:
+        """How often each kind occurred."""
+        with self._lock:
+            return dict(self._counts)
+
+
+class Background:
+    """One thread, started on first use, that runs queued work in order."""
+
+    def __init__(self, faults: Faults, *, capacity: int = QUEUE_ITEMS) -> None:
+        self._faults = faults
+        self._capacity = capacity
+        self._queue: deque[tuple[str, Callable[[], object]]] = deque()
+        self._ready = threading.Condition()
+        self._busy = False
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+
+    def submit(self, kind: str, work: Callable[[], object]) -> bool:
+        """Queue work; False when the queue is full, which is counted. Never blocks on the disk, never raises.
+
+        Args:
+            kind: what the work is, for the count of faults.
+            work: called once, on the background thread.
+        """
+        with self._ready:
+            if len(self._queue) >= self._capacity:
+                self._faults.note(f"queue full, dropped: {kind}")
+                return False
+            self._queue.append((kind, work))
+            self._start()
+            self._ready.notify_all()
+        return True
+
+    def _start(self) -> None:
+        if self._thread is not None and self._pid == os.getpid() and self._thread.is_alive():
+            return
+        self._pid = os.getpid()  # after a fork the thread is gone; the queue is the child's own copy
+        self._busy = False
+        self._thread = threading.Thread(target=self._run, name="waggle-writer", daemon=True)
+        self._thread.start()
+        finisher = weakref.WeakMethod(self.flush)
+
+        def flush_at_exit() -> None:
+            if flush := finisher():
+                flush(EXIT_FLUSH_SECONDS)
+
+        atexit.register(flush_at_exit)
+
+    def _run(self) -> None:
+        while True:
+            with self._ready:
+                while not self._queue:
+                    self._busy = False
+                    self._ready.notify_all()
+                    self._ready.wait()
+                kind, work = self._queue.popleft()
+                self._busy = True
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - a full disk must not end the thread
+                self._faults.note(kind, error)
+
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Wait until everything queued is done; False when the time ran out."""
+        with self._ready:
+            if self._thread is None or self._pid != os.getpid():
+                return not self._queue
+            return self._ready.wait_for(lambda: not self._queue and not self._busy, timeout_s)

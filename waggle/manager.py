@@ -1,0 +1,298 @@
+"""The manager: the one object a framework holds. It knows the stores, the routes and the ledger; sessions share it.
+
+What a call costs is spent on the call's thread and never waits; what is learned and used is written by one background
+thread. Nothing here raises into the host once the manager exists.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+from collections import OrderedDict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from waggle import locate
+from waggle.background import Background, Faults
+from waggle.calls import Outcome
+from waggle.config import ManagerConfig
+from waggle.errors import WaggleError
+from waggle.ledger import Ledger, LedgerEntry
+from waggle.replayer import Replayer, RouteIndex
+from waggle.routes import KnownRoutes, Scope, route_from
+from waggle.session import Session
+from waggle.speculation import Speculation
+from waggle.store import Status, Store, project_store, user_store
+from waggle.tools import ToolTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from waggle.calls import Call, Result
+    from waggle.miner import IncrementalMiner
+    from waggle.replay import Fold, Lookup, ReplayStrategy
+    from waggle.routes import Route
+    from waggle.speculation import AsyncRun, Run
+
+__all__ = ["Manager"]
+
+_FAILURES = frozenset({Outcome.TOOL_ERROR, Outcome.PROTOCOL_ERROR})
+_log = logging.getLogger("waggle")
+
+
+class Manager:
+    """Procedure memory for one project, shared by its conversations. Thread-safe.
+
+    The manager is its own default session: `start`, `observe`, `follow` and `afollow` are those of ``session("")``.
+
+    Args:
+        config: the knobs; defaults are `ManagerConfig()`.
+        store: where routes are learned and read; None keeps them in memory.
+        user: a second store, read only, for habits of every project.
+        tools: what is known of the host's tools.
+        strategies: for each, a function that makes one strategy object for a session, given its name. Left out, stored
+            routes are the only strategy; given, they come first unless `config.replay` is off.
+        routes: further routes to replay, which are in no store.
+        root: the project's directory as the agent spells it, for paths stored relative to it.
+        now: the clock, UTC.
+    """
+
+    def __init__(
+        self,
+        config: ManagerConfig | None = None,
+        *,
+        store: Store | None = None,
+        user: Store | None = None,
+        tools: ToolTable | None = None,
+        strategies: Sequence[Callable[[str], ReplayStrategy]] = (),
+        routes: Iterable[Route] = (),
+        root: str | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.config = config or ManagerConfig()
+        self.tools = tools or ToolTable()
+        self._store = store
+        self._user = user
+        self._root = root
+        self._now = now
+        self._strategies = tuple(strategies)
+        self._faults = Faults()
+        self._background = Background(self._faults)
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._ledgers = {each.scope: Ledger(each.ledger_path) for each in (store, user) if each}
+        self._scopes: dict[str, Scope] = {}
+        self._index = RouteIndex(self.tools, min_prefix=self.config.min_prefix, root=root)
+        self._known = KnownRoutes()
+        self._learned: list[Route] = []
+        self._load()
+        for route in routes:
+            self._know(route, usable=True)
+
+    @classmethod
+    def for_project(
+        cls,
+        path: Path | str = ".",
+        *,
+        config: ManagerConfig | None = None,
+        tools: ToolTable | None = None,
+        strategies: Sequence[Callable[[str], ReplayStrategy]] = (),
+        location: Literal["tree", "home"] = "tree",
+    ) -> Manager:
+        """Open the memory of the project that `path` lies in: its stores, its ledger, its routes.
+
+        Works without a home directory and on a read-only disk: what can be read is used, what cannot be written is
+        reported once.
+
+        Raises:
+            StoreUnavailable: `path` does not exist.
+        """
+        project = locate.find_project(path)
+        tools = tools or ToolTable()
+        user: Store | None = None
+        try:
+            user = user_store(tools=tools)
+            store = project_store(project, location=location, tools=tools)
+        except WaggleError as error:
+            _log.warning("%s (this project's own memory is used all the same)", error)
+            store = project_store(project, tools=tools)
+        spelled = os.path.abspath(path)  # noqa: PTH100 - as the agent spells it: links must stay
+        root = spelled if os.path.realpath(spelled) == str(project.root) else str(project.root)
+        return cls(config, store=store, user=user, tools=tools, strategies=strategies, root=root)
+
+    # --- conversations ---
+
+    def session(self, name: str = "") -> Session:
+        """Return the conversation of this name; a new one has its own ring, window and caps."""
+        with self._lock:
+            session = self._sessions.get(name)
+            if session is None:
+                session = self._sessions[name] = self._open(name)
+                closed = self._sessions.popitem(last=False)[1] if len(self._sessions) > self.config.sessions else None
+            else:
+                self._sessions.move_to_end(name)
+                return session
+        if closed:
+            closed.close()
+        return session
+
+    def _open(self, name: str) -> Session:
+        speculation = None
+        if self.config.replay:
+            strategies: list[ReplayStrategy] = [Replayer(self._index)]
+            for make in self._strategies:
+                try:
+                    strategies.append(make(name))
+                except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
+                    self._faults.note("strategy could not be made", error)
+            speculation = Speculation(
+                strategies, config=self.config, tools=self.tools, faults=self._faults, on_fold=self._write_uses
+            )
+        return Session(
+            name,
+            config=self.config,
+            tools=self.tools,
+            speculation=speculation,
+            faults=self._faults,
+            on_sweep=self._sweep if self.config.learn else None,
+        )
+
+    def end(self, name: str = "") -> None:
+        """Close a conversation and forget it."""
+        with self._lock:
+            session = self._sessions.pop(name, None)
+        if session:
+            session.close()
+
+    def start(self, call: Call) -> None:
+        """See `Session.start`."""
+        self.session().start(call)
+
+    def observe(self, call: Call, result: Result | str = "") -> None:
+        """See `Session.observe`."""
+        self.session().observe(call, result)
+
+    def follow(self, run: Run) -> Fold | None:
+        """See `Session.follow`."""
+        return self.session().follow(run)
+
+    async def afollow(self, run: AsyncRun) -> Fold | None:
+        """See `Session.afollow`."""
+        return await self.session().afollow(run)
+
+    # --- what is known ---
+
+    def routes(self) -> int:
+        """How many stored routes can fire."""
+        return len(self._index)
+
+    def learned(self) -> list[Route]:
+        """Routes learned by this manager, in order."""
+        with self._lock:
+            return list(self._learned)
+
+    def faults(self) -> dict[str, int]:
+        """What went wrong so far, by kind; empty when all is well."""
+        return self._faults.counts()
+
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Wait until everything learned and used is on disk; False when the time ran out."""
+        return self._background.flush(timeout_s)
+
+    def close(self, timeout_s: float | None = 10.0) -> bool:
+        """Close every conversation and flush; False when the time ran out."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close()
+        return self.flush(timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- learning and bookkeeping ---
+
+    def _load(self) -> None:
+        """Read the stores: the project's routes come before the user's."""
+        for store in (self._store, self._user):
+            if store is None:
+                continue
+            try:
+                listing = store.contents()
+            except OSError as error:
+                self._faults.note(f"routes cannot be read from {store.directory}", error)
+                continue
+            for problem in listing.invalid:
+                self._faults.note(f"not used: {problem}")
+            for route in listing.routes:
+                self._know(route, usable=not route.disabled)
+
+    def _know(self, route: Route, *, usable: bool) -> None:
+        self._known.add(route)
+        self._scopes.setdefault(route.name, route.scope)
+        if usable:
+            self._index.add(route)
+
+    def _sweep(self, miner: IncrementalMiner) -> None:
+        """Promote what is new among the mined; called by sessions on the call's thread."""
+        scope = self._store.scope if self._store else Scope.PROJECT
+        original = self.config.rules == "original"
+        for candidate in miner.ranked() if original else miner.fresh():
+            route = route_from(candidate, root=self._root, scope=scope, at=self._now())
+            if original:
+                if self._store and not self._store.can_hold(route):
+                    continue
+                name = self._store.name_for(route) if self._store else route.name
+                if name not in self._scopes:
+                    self._scopes[name] = scope
+                    self._promote(route)
+                return
+            with self._lock:
+                if route.fires_from(self.config.min_prefix) is None or self._known.has(route):
+                    continue
+                self._know(route, usable=True)
+            self._promote(route)
+
+    def _promote(self, route: Route) -> None:
+        with self._lock:
+            self._learned.append(route)
+        if self._store is None:
+            return
+        store, ledger = self._store, self._ledgers[self._store.scope]
+
+        def write() -> None:
+            promotion = store.promote(route)
+            if promotion.status is Status.CREATED:
+                ledger.append(LedgerEntry(promotion.name, len(route.steps), event="promoted", at=route.learned_at))
+
+        self._background.submit(f"a route could not be written to {store.directory}", write)
+
+    def _write_uses(self, lookups: Sequence[Lookup]) -> None:
+        """Log one follow: a line for each route, or other source, that was run."""
+        at = self._now()
+        by_source: dict[str, list[Lookup]] = {}
+        for lookup in lookups:
+            by_source.setdefault(lookup.source, []).append(lookup)
+        for source, made in by_source.items():
+            ledger = self._ledgers.get(self._scopes.get(source, Scope.PROJECT))
+            entry = _entry(source, made, at)
+            if ledger and entry:
+                write = functools.partial(ledger.append, entry)
+                self._background.submit(f"the ledger {ledger.path} cannot be written", write)
+
+
+def _entry(source: str, made: Sequence[Lookup], at: datetime) -> LedgerEntry | None:
+    """A use where any lookup was answered; a failure where none was and one failed. A cancelled one says nothing."""
+    answered = [lookup.result for lookup in made if lookup.result and lookup.result.ok]
+    if answered:
+        return LedgerEntry(source, len(answered), sum(result.est_tokens for result in answered), at=at)
+    failed = [lookup for lookup in made if lookup.result and lookup.result.outcome in _FAILURES]
+    return LedgerEntry(source, len(failed), fail=True, at=at) if failed else None

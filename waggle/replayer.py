@@ -1,0 +1,170 @@
+"""The route strategy: when the agent's latest calls equal the first steps of a route, propose the rest.
+
+`RouteIndex` is shared by the sessions of a manager; `Replayer` is one session's position in it. Matching costs a few
+dictionary look-ups a call, however many routes are stored: routes with equal first steps share a path in a tree of step
+patterns, and only the paths that the latest calls have walked are held.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from waggle._defaults import MIN_PREFIX_STEPS
+from waggle.calls import Effect, Step
+from waggle.miner import Runs
+from waggle.replay import Lookup
+from waggle.routes import RouteStep, in_checkout, patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from waggle.calls import Parts, Result, Shape
+    from waggle.routes import Route
+    from waggle.tools import ToolTable
+
+__all__ = ["Replayer", "RouteIndex"]
+
+
+@dataclass(slots=True)
+class _Node:
+    """A place in the tree: the calls that lead here, and the routes that go on from here."""
+
+    #: By shape: for each choice of compared arguments, the nodes by those arguments' values.
+    children: dict[Shape, dict[tuple[int, ...], dict[Parts, _Node]]] = field(default_factory=dict)
+    #: Routes whose rest is known from here on, in the order they were added.
+    routes: list[Route] = field(default_factory=list)
+    depth: int = 0
+
+    def child(self, shape: Shape, fixed: tuple[int, ...], parts: Parts) -> _Node:
+        by_parts = self.children.setdefault(shape, {}).setdefault(fixed, {})
+        node = by_parts.get(parts)
+        if node is None:
+            node = by_parts[parts] = _Node(depth=self.depth + 1)
+        return node
+
+
+class RouteIndex:
+    """Routes, ready to be matched.
+
+    Args:
+        tools: routes with a step that may not be repeated after their prefix are left out.
+        min_prefix: steps that must match before the rest is proposed; below 2 it is 2.
+        root: the checkout's directory as the agent spells it, for paths that are stored relative to it.
+    """
+
+    def __init__(self, tools: ToolTable, *, min_prefix: int = MIN_PREFIX_STEPS, root: str | None = None) -> None:
+        self._tools = tools
+        self._root = root
+        self.min_prefix = max(min_prefix, MIN_PREFIX_STEPS)
+        self.start = _Node()
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many routes can fire."""
+        return self._count
+
+    def add(self, route: Route) -> bool:
+        """Add a route; False when it can never fire. Safe while other threads match."""
+        steps = tuple(
+            RouteStep(step.tool, {key: in_checkout(value, self._root) for key, value in step.args.items()})
+            for step in route.steps
+        )
+        live = replace(route, steps=steps)
+        first = live.fires_from(self.min_prefix)
+        while first is not None and not all(self._tools.may_repeat(step.tool, step.args) for step in steps[first:]):
+            first = first + 1 if first + 1 < len(steps) else None
+        if first is None or route.disabled:
+            return False
+        node = self.start
+        for depth, pattern in enumerate(patterns(live)[:-1], 1):
+            node = node.child(pattern.shape, pattern.fixed, pattern.parts)
+            if depth >= first:
+                node.routes.append(live)
+        self._count += 1
+        return True
+
+    def extend(self, routes: Iterable[Route]) -> None:
+        """Add several routes, in order."""
+        for route in routes:
+            self.add(route)
+
+
+class Replayer:
+    """One session's place among the routes; a `waggle.replay.ReplayStrategy`.
+
+    Of several routes that match, the one with the longest matched prefix is followed, then the one added first. A route
+    is followed once between two writes. Its remaining steps do not depend on each other, so they may run at once.
+    """
+
+    name = "routes"
+
+    def __init__(self, index: RouteIndex) -> None:
+        self._index = index
+        self._runs = Runs()
+        self._active: list[_Node] = []  # where the latest calls and lookups lead, deepest first
+        self._matched: list[_Node] = []  # where they led since the agent's latest call, that one included
+        self._fired: set[str] = set()
+        self._rest: deque[Lookup] = deque()
+        self._unsettled = 0
+
+    def observe(self, step: Step, result: Result) -> None:
+        """See `ReplayStrategy.observe`; the result plays no part, since what follows a route's prefix is literal."""
+        del result
+        self._rest.clear()
+        self._unsettled = 0
+        if step.effect is Effect.WRITE:
+            self._fired.clear()
+        self._matched = []
+        continues = self._runs.admit(step)
+        if continues is None:
+            if not step.reads:
+                self._active = []
+            return
+        if not continues:
+            self._active = []
+        self._advance(step)
+
+    def _advance(self, step: Step) -> None:
+        found: list[_Node] = []
+        parts = step.parts
+        for node in (*self._active, self._index.start):
+            for fixed, by_parts in node.children.get(step.shape, _NOTHING).items():
+                after = by_parts.get(parts if len(fixed) == len(parts) else tuple([parts[i] for i in fixed]))
+                if after is not None:
+                    found.append(after)
+        self._active = found
+        self._matched += found
+
+    def propose(self) -> Lookup | None:
+        """See `ReplayStrategy.propose`."""
+        if not self._rest:
+            if self._unsettled:
+                return None
+            self._choose()
+        if not self._rest:
+            return None
+        self._unsettled += 1
+        return self._rest.popleft()
+
+    def _choose(self) -> None:
+        for node in self._matched:
+            for route in node.routes:
+                if route.name not in self._fired:
+                    self._fired.add(route.name)
+                    self._rest.extend(
+                        Lookup(step.tool, step.args, self.name, route.name) for step in route.steps[node.depth :]
+                    )
+                    return
+
+    def settle(self, lookup: Lookup, result: Result) -> None:
+        """See `ReplayStrategy.settle`."""
+        self._unsettled -= 1
+        if result.ok:
+            self._advance(Step(0, lookup.tool, lookup.args))
+        else:
+            self._rest.clear()
+
+
+_NOTHING: dict[tuple[int, ...], dict[Parts, _Node]] = {}

@@ -1,0 +1,304 @@
+"""A route as the files of an Agent Skill, and back: ``SKILL.md``, ``route.json``, ``scripts/run.sh``.
+
+Text in, text out; `waggle.store` puts it on disk. ``route.json`` is the route; ``SKILL.md`` tells it to people and to
+agents, and its generated part stands between two marks. What people write outside the marks is theirs. Writing is
+strict, reading accepts what a newer version may have added. The same route gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from waggle import jsonvalue
+from waggle.errors import SkillFileError
+from waggle.miner import Param
+from waggle.routes import Disabled, Route, RouteStep, Scope, param_names, with_params
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from waggle.jsonvalue import JsonObject, JsonValue
+
+__all__ = [
+    "ROUTE_VERSION",
+    "describe",
+    "generated_part",
+    "parse_route",
+    "render_route",
+    "render_skill",
+    "with_generated_part",
+]
+
+#: Version of ``route.json``. A reader refuses a newer one, since it may mean something else by the same field.
+ROUTE_VERSION: Final = 1
+
+_BEGIN = "<!-- waggle: the text up to the end mark is generated from route.json -->"
+_END = "<!-- waggle: end -->"
+
+
+# --- route.json -----------------------------------------------------------------------------------------------
+
+
+def render_route(route: Route) -> str:
+    """Write ``route.json``."""
+    fields: JsonObject = {
+        "waggle_route": ROUTE_VERSION,
+        "name": route.name,
+        "fingerprint": route.fingerprint,
+        "scope": route.scope.value,
+        "steps": with_params(route.steps, route.params),
+        "params": [
+            {"name": name, "step": param.step, "key": param.key}
+            for name, param in zip(param_names(route.params), route.params, strict=True)
+        ],
+        "seen": {"occurrences": route.count, "sessions": route.support},
+        "learned_at": _stamp(route.learned_at),
+    }
+    if route.disabled:
+        fields["disabled"] = {"at": _stamp(route.disabled.at), "reason": route.disabled.reason}
+    return jsonvalue.pretty(fields)
+
+
+def _stamp(at: datetime | None) -> str | None:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at else None
+
+
+class _Reader:
+    """Reads fields of one JSON file, and says where one is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def problem(self, where: str, expected: str) -> SkillFileError:
+        return SkillFileError(self._path, None, f"{expected} @ {where}")
+
+    def text(self, holder: JsonObject, key: str, where: str) -> str:
+        value = holder.get(key)
+        if not isinstance(value, str):
+            raise self.problem(f"{where}.{key}", "expected text")
+        return value
+
+    def count(self, holder: JsonObject, key: str, where: str) -> int:
+        value = holder.get(key)
+        if type(value) is not int or value < 0:
+            raise self.problem(f"{where}.{key}", "expected a whole number, 0 or more")
+        return value
+
+    def mapping(self, value: JsonValue, where: str) -> JsonObject:
+        if not isinstance(value, dict):
+            raise self.problem(where, "expected an object")
+        return value
+
+    def items(self, holder: JsonObject, key: str, where: str) -> list[JsonValue]:
+        value = holder.get(key)
+        if not isinstance(value, list):
+            raise self.problem(f"{where}.{key}", "expected a list")
+        return value
+
+    def time(self, holder: JsonObject, key: str, where: str) -> datetime | None:
+        value = holder.get(key)
+        if value is None:
+            return None
+        try:
+            at = datetime.fromisoformat(value) if isinstance(value, str) else None
+        except ValueError:
+            at = None
+        if at is None or at.tzinfo is None:
+            raise self.problem(f"{where}.{key}", "expected a time such as 2026-01-31T12:00:00Z")
+        return at
+
+
+def _read_params(read: _Reader, holder: JsonObject) -> tuple[Param, ...]:
+    found: list[Param] = []
+    for index, value in enumerate(read.items(holder, "params", "$")):
+        where = f"$.params[{index}]"
+        entry = read.mapping(value, where)
+        found.append(Param(read.count(entry, "step", where), read.text(entry, "key", where)))
+    return tuple(sorted(found))
+
+
+def _read_steps(read: _Reader, holder: JsonObject, params: tuple[Param, ...]) -> tuple[RouteStep, ...]:
+    open_args = set(params)
+    steps: list[RouteStep] = []
+    for index, value in enumerate(read.items(holder, "steps", "$")):
+        where = f"$.steps[{index}]"
+        entry = read.mapping(value, where)
+        args = read.mapping(entry.get("args"), f"{where}.args")
+        for key, arg in args.items():
+            if (isinstance(arg, dict) and set(arg) == {"$param"}) is not (Param(index, key) in open_args):
+                raise read.problem(f"{where}.args.{key}", "expected parameters here and in $.params to agree")
+        kept: JsonObject = {key: None if Param(index, key) in open_args else arg for key, arg in args.items()}
+        steps.append(RouteStep(read.text(entry, "tool", where), kept))
+    if not steps or any(param.step >= len(steps) or param.key not in steps[param.step].args for param in params):
+        raise read.problem("$.params", "expected each parameter to name an argument of a step")
+    return tuple(steps)
+
+
+def parse_route(path: Path, data: bytes) -> Route:
+    """Read ``route.json``.
+
+    Args:
+        path: named in errors.
+        data: the file's bytes.
+
+    Raises:
+        SkillFileError: not JSON, a newer version, or a field is missing or of the wrong type; it names the JSON path.
+    """
+    read = _Reader(path)
+    try:
+        holder = read.mapping(jsonvalue.loads(data.removeprefix(b"\xef\xbb\xbf")), "$")
+    except ValueError as error:
+        if isinstance(error, SkillFileError):
+            raise
+        raise SkillFileError(path, getattr(error, "lineno", None), f"not JSON: {error}") from None
+    version = holder.get("waggle_route")
+    if version != ROUTE_VERSION or isinstance(version, bool):
+        raise read.problem(
+            "$.waggle_route", f"expected {ROUTE_VERSION}; a newer version of waggle may have written this file"
+        )
+    params = _read_params(read, holder)
+    scope = read.text(holder, "scope", "$")
+    if scope not in set(Scope):
+        raise read.problem("$.scope", "expected 'project' or 'user'")
+    seen = read.mapping(holder.get("seen"), "$.seen")
+    disabled = None
+    if holder.get("disabled") is not None:
+        entry = read.mapping(holder["disabled"], "$.disabled")
+        disabled = Disabled(read.time(entry, "at", "$.disabled"), read.text(entry, "reason", "$.disabled"))
+    return Route(
+        read.text(holder, "name", "$"),
+        _read_steps(read, holder, params),
+        params,
+        Scope(scope),
+        read.count(seen, "occurrences", "$.seen"),
+        read.count(seen, "sessions", "$.seen"),
+        read.time(holder, "learned_at", "$"),
+        disabled,
+    )
+
+
+# --- SKILL.md -------------------------------------------------------------------------------------------------
+
+
+def render_skill(route: Route, *, has_script: bool) -> str:
+    """Write a whole ``SKILL.md``: front matter, a place for people, and the generated part.
+
+    Every scalar of the front matter is a JSON string, which every YAML reader takes for the same text.
+    """
+    lines = [
+        "---",
+        f"name: {_yaml(route.name)}",
+        f"description: {_yaml(describe(route))}",
+        "metadata:",
+        f"  waggle-version: {_yaml(str(ROUTE_VERSION))}",
+        f"  waggle-route: {_yaml(route.fingerprint)}",
+        "---",
+        "",
+        f"# {_tools(route)}",
+        "",
+        generated_part(route, has_script=has_script),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _yaml(text: str) -> str:
+    return jsonvalue.dumps(text).decode()
+
+
+def _words(text: str) -> str:
+    """A tool or argument name reduced to what is safe in a heading, a description and front matter."""
+    return re.sub(r"[^\w.]+", " ", text).strip()[:40] or "tool"
+
+
+def _tools(route: Route) -> str:
+    return ", then ".join(_words(step.tool) for step in route.steps)
+
+
+def describe(route: Route) -> str:
+    """What a route does and when to use it, in at most 1,024 characters of plain words."""
+    params = param_names(route.params)
+    given = f" Needs {', '.join(_words(name) for name in params)}." if params else ""
+    return (
+        f"Makes {len(route.steps)} lookups that agents repeat in this project: {_tools(route)}.{given} "
+        "Use it instead of asking for them one by one; it changes nothing."
+    )[:1024]
+
+
+def generated_part(route: Route, *, has_script: bool) -> str:
+    """Write the part of ``SKILL.md`` between the marks, marks included."""
+    names = dict(zip(route.params, param_names(route.params), strict=True))
+    lines = [_BEGIN, ""]
+    if route.disabled:
+        since = f" since {_stamp(route.disabled.at)}" if route.disabled.at else ""
+        lines += [
+            f"**Switched off{since}:** {route.disabled.reason}. It is kept for inspection and never replayed.",
+            "",
+        ]
+    lines += ["Lookups, in order; all of them only read:", ""]
+    for index, step in enumerate(route.steps):
+        lines.append(f"{index + 1}. {_code(step.tool)}")
+        for key in sorted(step.args):
+            param = Param(index, key)
+            shown = f"the parameter {_code(names[param])}" if param in names else _value(step.args[key])
+            lines.append(f"   - {_code(key)}: {shown}")
+    lines.append("")
+    if names:
+        lines += ["Parameters:", ""]
+        for param, name in names.items():
+            tool = route.steps[param.step].tool
+            lines.append(
+                f"- {_code(name)}: {_code(param.key)} of lookup {param.step + 1} ({_code(tool)}); it varied each time."
+            )
+    else:
+        lines.append("It has no parameters: every value was the same each time.")
+    lines.append("")
+    sessions = f" in {_number(route.support, 'session')}" if route.support else ""
+    lines.append(
+        f"Seen {_number(route.count, 'time')}{sessions} when it was learned."
+        if route.count
+        else "How often it was seen is not known."
+    )
+    if has_script:
+        arguments = "".join(f" {_words(name).replace(' ', '_').upper()}" for name in names.values())
+        lines += ["", f"To run all of it from a shell, in the project's directory: `bash scripts/run.sh{arguments}`"]
+    return "\n".join([*lines, "", _END])
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _value(value: JsonValue) -> str:
+    if isinstance(value, dict) and len(value) == 1 and isinstance(path := value.get("$project"), str):
+        return f"{_code(path)} in the project"
+    plain = isinstance(value, str) and value and value.isprintable()
+    return _code(str(value) if plain else jsonvalue.dumps(value).decode())
+
+
+def _code(text: str) -> str:
+    """Text as inline code that it cannot end: a fence longer than any run of backticks in it, and no comment mark."""
+    safe = text.replace("<!--", "<\u200b!--")
+    longest = max((len(run) for run in re.findall("`+", safe)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest or safe != safe.strip() or not safe else ""
+    return f"{fence}{pad}{safe}{pad}{fence}"
+
+
+def with_generated_part(text: str, old: str, new: str) -> str | None:
+    """Replace the generated part in a ``SKILL.md`` that people may have edited.
+
+    Args:
+        text: the file as it is.
+        old: the generated part as it was last written.
+        new: the generated part as it should be.
+
+    Returns:
+        The text with everything outside the marks unchanged, or None when somebody edited between the marks: then
+        nothing may be replaced.
+    """
+    ends = "\r\n" if "\r\n" in text else "\n"
+    before, found, after = text.partition(old.replace("\n", ends))
+    return before + new.replace("\n", ends) + after if found else None

@@ -1,0 +1,223 @@
+"""The loop between a result and the agent's next turn: ask the strategies, make their lookups, fold what came of them.
+
+One `Speculation` belongs to one session. It holds the strategies, the caps, and what is known since the last write, so
+that no lookup is made twice. It is pure but for the clock and the host's ``run``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from waggle import jsonvalue
+from waggle.calls import Effect, Outcome, Result
+from waggle.known import KnownLookups
+from waggle.replay import Fold, Lookup, ReplayStrategy, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from waggle.background import Faults
+    from waggle.calls import Step
+    from waggle.config import ManagerConfig
+    from waggle.tools import ToolTable
+
+__all__ = ["AsyncRun", "Run", "Speculation", "is_following"]
+
+#: How a host makes a call: ``run(tool, args)``, through its own permissions, truncation and logging.
+Run: TypeAlias = "Callable[[str, dict[str, Any]], Result | str]"
+AsyncRun: TypeAlias = "Callable[[str, dict[str, Any]], Awaitable[Result | str]]"
+
+_T = TypeVar("_T")
+
+#: Set while lookups are made: a host that reports them back through its own hook must not be followed again.
+_following: ContextVar[bool] = ContextVar("waggle_following", default=False)
+
+
+def is_following() -> bool:
+    """Whether the caller is inside a lookup that is made on the agent's behalf."""
+    return _following.get()
+
+
+@dataclass(slots=True)
+class _Round:
+    """What one follow may still do, and what it has done."""
+
+    lookups_left: int
+    until: float  # on the monotonic clock
+    bytes_left: int
+    asked: int = 0
+    made: list[Lookup] = field(default_factory=list)
+
+    def seconds_left(self) -> float:
+        return max(self.until - time.monotonic(), 0.0)
+
+    def is_open(self) -> bool:
+        return self.lookups_left > 0 and self.bytes_left > 0 and self.seconds_left() > 0
+
+
+class Speculation:
+    """The lookups of one session.
+
+    Args:
+        strategies: asked in this order.
+        config: the caps.
+        tools: decides which proposals are reads that may be repeated.
+        faults: where faults are counted.
+        on_fold: called after each follow with the lookups that were made, failed ones included.
+    """
+
+    def __init__(
+        self,
+        strategies: Sequence[ReplayStrategy],
+        *,
+        config: ManagerConfig,
+        tools: ToolTable,
+        faults: Faults,
+        on_fold: Callable[[Sequence[Lookup]], None],
+    ) -> None:
+        self._strategies = list(strategies)
+        self._config = config
+        self._tools = tools
+        self._faults = faults
+        self._on_fold = on_fold
+        self._known = KnownLookups(config.known_bytes)
+        self._left = config.lookups_per_session
+        self._lock = threading.Lock()
+        self._busy = False
+
+    def observe(self, step: Step, result: Result) -> None:
+        """Take in a completed call of the agent."""
+        with self._lock:
+            if step.effect is Effect.WRITE:
+                self._known.clear()
+            elif step.reads and step.ok and step.replayable:
+                self._known.add(self._tools.extent(step.tool, step.args), result)
+            for strategy in self._strategies:
+                self._ask(strategy, strategy.observe, step, result)
+
+    def follow(self, run: Run) -> Fold | None:
+        """See `Session.follow`."""
+        this = self._begin()
+        if this is None:
+            return None
+        token = _following.set(True)
+        try:
+            while lookup := self._next(this):
+                self._settle(this, lookup, _answer(run, lookup))
+        finally:
+            _following.reset(token)
+            self._busy = False
+        return self._fold(this)
+
+    async def afollow(self, run: AsyncRun) -> Fold | None:
+        """See `Session.afollow`."""
+        this = self._begin()
+        if this is None:
+            return None
+        token = _following.set(True)
+        try:
+            while lookup := self._next(this):
+                lookups = [lookup]
+                while another := self._next(this):
+                    lookups.append(another)
+                answers = (_answer_async(run, one, this.seconds_left()) for one in lookups)
+                for one, result in zip(lookups, await asyncio.gather(*answers), strict=True):
+                    self._settle(this, one, result)
+        finally:
+            _following.reset(token)
+            self._busy = False
+        return self._fold(this)
+
+    def _begin(self) -> _Round | None:
+        """Open a round, or None: inside a lookup, beside another round, or with nothing left to do."""
+        with self._lock:
+            if _following.get() or self._busy or not self._strategies or self._left <= 0:
+                return None
+            self._busy = True
+            lookups = min(self._config.lookups_per_result, self._left)
+            return _Round(lookups, time.monotonic() + self._config.follow_seconds, self._config.fold_bytes)
+
+    def _next(self, this: _Round) -> Lookup | None:
+        """The next lookup to make. One whose answer is known is settled with it and asked about no further."""
+        with self._lock:
+            for strategy in list(self._strategies):
+                while this.is_open() and this.asked < _ASKED_PER_LOOKUP * self._config.lookups_per_result:
+                    this.asked += 1
+                    lookup = self._ask(strategy, strategy.propose)
+                    if lookup is None:
+                        break
+                    if not self._tools.may_repeat(lookup.tool, lookup.args):
+                        self._switch_off(
+                            strategy, ValueError(f"it proposed {lookup.tool}, no read that may be repeated")
+                        )
+                        break
+                    known = self._known.find(self._tools.extent(lookup.tool, lookup.args))
+                    if known is None:
+                        this.lookups_left -= 1
+                        self._left -= 1
+                        return lookup
+                    self._ask(strategy, strategy.settle, lookup, known)
+        return None
+
+    def _settle(self, this: _Round, lookup: Lookup, result: Result) -> None:
+        with self._lock:
+            this.made.append(replace(lookup, result=result))
+            if result.ok:
+                this.bytes_left -= result.size_bytes
+                self._known.add(self._tools.extent(lookup.tool, lookup.args), result)
+            for strategy in list(self._strategies):
+                if strategy.name == lookup.strategy:
+                    self._ask(strategy, strategy.settle, lookup, result)
+
+    def _fold(self, this: _Round) -> Fold | None:
+        if this.made:
+            self._on_fold(this.made)
+        answered = [lookup for lookup in this.made if lookup.result and lookup.result.ok]
+        return fold(answered, limit=self._config.fold_bytes)
+
+    def _ask(self, strategy: ReplayStrategy, method: Callable[..., _T], *args: object) -> _T | None:
+        """Call a strategy; one that raises is switched off for this session."""
+        try:
+            return method(*args)
+        except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
+            self._switch_off(strategy, error)
+            return None
+
+    def _switch_off(self, strategy: ReplayStrategy, error: Exception) -> None:
+        self._strategies = [other for other in self._strategies if other is not strategy]
+        self._faults.note(f"strategy {getattr(strategy, 'name', type(strategy).__name__)!r} switched off", error)
+
+
+#: Proposals per lookup a round may hear, so that a strategy that names only what is known does not go on for ever.
+_ASKED_PER_LOOKUP = 8
+
+
+def _answer(run: Run, lookup: Lookup) -> Result:
+    """Make a lookup through the host; whatever goes wrong there is a failed lookup."""
+    try:
+        return _as_result(run(lookup.tool, _host_args(lookup)))
+    except Exception as error:  # noqa: BLE001 - the host's tool may raise anything
+        return Result(f"{type(error).__name__}", ok=False)
+
+
+async def _answer_async(run: AsyncRun, lookup: Lookup, seconds: float) -> Result:
+    try:
+        async with asyncio.timeout(seconds):
+            return _as_result(await run(lookup.tool, _host_args(lookup)))
+    except TimeoutError:
+        return Result("took too long", ok=False, outcome=Outcome.CANCELLED)
+    except Exception as error:  # noqa: BLE001 - as above
+        return Result(f"{type(error).__name__}", ok=False)
+
+
+def _host_args(lookup: Lookup) -> dict[str, Any]:
+    return {name: jsonvalue.from_json(value) for name, value in lookup.args.items()}
+
+
+def _as_result(answer: Result | str) -> Result:
+    return answer if isinstance(answer, Result) else Result(str(answer))
