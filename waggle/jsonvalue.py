@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -42,8 +41,10 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 #: Prefix of every digest made by `fingerprint`; it names the rule, so that a later rule cannot be mistaken for it.
 FINGERPRINT_VERSION: Final = "w1"
 
-#: orjson reads an integer outside 64 bits as a float, silently. 19 digits is the length of 2**63.
-_LONG_INTEGER = re.compile(rb"\d{19}")
+#: orjson reads an integer outside 64 bits as a float, silently. 19 digits is the length of 2**63; they are looked for
+#: with every digit turned into 0 and all else into a space, which is ten times faster than a regular expression.
+_LONG_INTEGER: Final = b"0" * 19
+_DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  # noqa: PLR2004 - "0" to "9"
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _DEPTH_LIMIT: Final = 200  #: nesting beyond which a value is described instead of kept; both encoders stop near 1,000
 
@@ -59,7 +60,7 @@ def loads(data: bytes | str) -> JsonValue:
         ValueError: the text is not JSON (``NaN`` and ``Infinity`` included), or not UTF-8.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    if not _LONG_INTEGER.search(raw):
+    if _LONG_INTEGER not in raw.translate(_DIGITS):
         try:
             return cast("JsonValue", orjson.loads(raw))
         except orjson.JSONDecodeError:

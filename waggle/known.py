@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from waggle.calls import Result
 
 if TYPE_CHECKING:
+    from waggle.calls import CallKey
     from waggle.tools import Extent
 
 __all__ = ["KnownLookups"]
@@ -24,7 +25,7 @@ class KnownLookups:
     def __init__(self, limit: int, *, entries: int = 4096) -> None:
         self._limit = limit
         self._entries = entries
-        self._by_resource: dict[tuple[object, ...], dict[Extent, Result]] = {}
+        self._by_resource: dict[CallKey, dict[Extent, Result]] = {}
         self._order: deque[Extent] = deque()  # as added; the first `_bare` of them have lost their text
         self._bare = 0
         self._size = 0

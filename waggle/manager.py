@@ -21,7 +21,7 @@ from waggle.config import ManagerConfig
 from waggle.errors import WaggleError
 from waggle.ledger import Ledger, LedgerEntry
 from waggle.replayer import Replayer, RouteIndex
-from waggle.routes import KnownRoutes, Scope, route_from
+from waggle.routes import KnownRoutes, Scope, fires_from, named, route_from
 from waggle.session import Session
 from waggle.speculation import Speculation
 from waggle.store import Status, Store, project_store, user_store
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from waggle.calls import Call, Result
-    from waggle.miner import IncrementalMiner
+    from waggle.miner import Candidate, IncrementalMiner
     from waggle.replay import Fold, Lookup, ReplayStrategy
     from waggle.routes import Route
     from waggle.speculation import AsyncRun, Run
@@ -86,7 +86,12 @@ class Manager:
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._ledgers = {each.scope: Ledger(each.ledger_path) for each in (store, user) if each}
         self._scopes: dict[str, Scope] = {}
-        self._index = RouteIndex(self.tools, min_prefix=self.config.min_prefix, root=root)
+        self._index = RouteIndex(
+            self.tools,
+            min_prefix=self.config.min_prefix,
+            root=root,
+            wildcards_count=self.config.rules == "original",
+        )
         self._known = KnownRoutes()
         self._learned: list[Route] = []
         self._load()
@@ -243,23 +248,38 @@ class Manager:
 
     def _sweep(self, miner: IncrementalMiner) -> None:
         """Promote what is new among the mined; called by sessions on the call's thread."""
-        scope = self._store.scope if self._store else Scope.PROJECT
-        original = self.config.rules == "original"
-        for candidate in miner.ranked() if original else miner.fresh():
-            route = route_from(candidate, root=self._root, scope=scope, at=self._now())
-            if original:
-                if self._store and not self._store.can_hold(route):
-                    continue
-                name = self._store.name_for(route) if self._store else route.name
-                if name not in self._scopes:
-                    self._scopes[name] = scope
-                    self._promote(route)
-                return
+        if self.config.rules == "original":
+            self._sweep_as_the_original(miner)
+            return
+        for candidate in miner.fresh():
+            opens_wild = bool(candidate.params) and candidate.params[0].step == 0
+            if opens_wild or fires_from(len(candidate.steps), candidate.params, self.config.min_prefix) is None:
+                continue  # before a route is built: most candidates end here
+            route = self._route(candidate)
             with self._lock:
                 if route.fires_from(self.config.min_prefix) is None or self._known.has(route):
                     continue
+                route = named(route)
                 self._know(route, usable=True)
             self._promote(route)
+
+    def _sweep_as_the_original(self, miner: IncrementalMiner) -> None:
+        """Promote the best candidate that the store can hold, or nothing when it holds it already."""
+        for candidate in miner.ranked():
+            route = named(self._route(candidate))
+            if self._store and not self._store.can_hold(route):
+                continue
+            name = self._store.name_for(route) if self._store else route.name
+            with self._lock:
+                if name in self._scopes:
+                    return
+                self._scopes[name] = route.scope
+            self._promote(route)
+            return
+
+    def _route(self, candidate: Candidate) -> Route:
+        scope = self._store.scope if self._store else Scope.PROJECT
+        return route_from(candidate, root=self._root, scope=scope, at=self._now())
 
     def _promote(self, route: Route) -> None:
         with self._lock:

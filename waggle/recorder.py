@@ -63,6 +63,11 @@ class Recorder:
         self._running[started.seq] = (tool, args)
         return started
 
+    def instant(self) -> Started:
+        """Give a place to a call that is reported only now that it has ended; then `end` it."""
+        self._next += 1
+        return Started(self._next - 1, bool(self._running))
+
     def end(self, step: Step, result: Result) -> list[tuple[Step, Result]]:
         """Note that a call has ended.
 
@@ -70,6 +75,8 @@ class Recorder:
             The steps this releases, with their results, in order of starting; none while an earlier call still runs.
         """
         self._running.pop(step.seq, None)
+        if not self._running and not self._waiting:  # the ordinary case: one call at a time
+            return [(step, result)]
         self._waiting[step.seq] = (step, result)
         while len(self._running) > self._pending_limit:
             del self._running[next(iter(self._running))]
@@ -98,7 +105,5 @@ class Recorder:
 
     def _release(self) -> list[tuple[Step, Result]]:
         first_running = next(iter(self._running), None)
-        if first_running is None and len(self._waiting) == 1:  # the ordinary case: one call at a time
-            return [self._waiting.popitem()[1]]
         ready = sorted(seq for seq in self._waiting if first_running is None or seq < first_running)
         return [self._waiting.pop(seq) for seq in ready]

@@ -52,11 +52,20 @@ class RouteIndex:
         tools: routes with a step that may not be repeated after their prefix are left out.
         min_prefix: steps that must match before the rest is proposed; below 2 it is 2.
         root: the checkout's directory as the agent spells it, for paths that are stored relative to it.
+        wildcards_count: see `Route.fires_from`.
     """
 
-    def __init__(self, tools: ToolTable, *, min_prefix: int = MIN_PREFIX_STEPS, root: str | None = None) -> None:
+    def __init__(
+        self,
+        tools: ToolTable,
+        *,
+        min_prefix: int = MIN_PREFIX_STEPS,
+        root: str | None = None,
+        wildcards_count: bool = False,
+    ) -> None:
         self._tools = tools
         self._root = root
+        self._wildcards_count = wildcards_count
         self.min_prefix = max(min_prefix, MIN_PREFIX_STEPS)
         self.start = _Node()
         self._count = 0
@@ -72,7 +81,7 @@ class RouteIndex:
             for step in route.steps
         )
         live = replace(route, steps=steps)
-        first = live.fires_from(self.min_prefix)
+        first = live.fires_from(self.min_prefix, wildcards_count=self._wildcards_count)
         while first is not None and not all(self._tools.may_repeat(step.tool, step.args) for step in steps[first:]):
             first = first + 1 if first + 1 < len(steps) else None
         if first is None or route.disabled:
@@ -94,8 +103,9 @@ class RouteIndex:
 class Replayer:
     """One session's place among the routes; a `waggle.replay.ReplayStrategy`.
 
-    Of several routes that match, the one with the longest matched prefix is followed, then the one added first. A route
-    is followed once between two writes. Its remaining steps do not depend on each other, so they may run at once.
+    After a call one route is followed: of several that match, the one with the longest matched prefix, then the one
+    added first. A route is followed once between two writes; when its prefix comes again, the next one that matches has its
+    turn. The remaining steps of a route do not depend on each other, so they may run at once.
     """
 
     name = "routes"
@@ -104,7 +114,7 @@ class Replayer:
         self._index = index
         self._runs = Runs()
         self._active: list[_Node] = []  # where the latest calls and lookups lead, deepest first
-        self._matched: list[_Node] = []  # where they led since the agent's latest call, that one included
+        self._chosen = False  # a route has been chosen since the agent's latest call
         self._fired: set[str] = set()
         self._rest: deque[Lookup] = deque()
         self._unsettled = 0
@@ -116,7 +126,7 @@ class Replayer:
         self._unsettled = 0
         if step.effect is Effect.WRITE:
             self._fired.clear()
-        self._matched = []
+        self._chosen = False
         continues = self._runs.admit(step)
         if continues is None:
             if not step.reads:
@@ -135,7 +145,6 @@ class Replayer:
                 if after is not None:
                     found.append(after)
         self._active = found
-        self._matched += found
 
     def propose(self) -> Lookup | None:
         """See `ReplayStrategy.propose`."""
@@ -149,9 +158,12 @@ class Replayer:
         return self._rest.popleft()
 
     def _choose(self) -> None:
-        for node in self._matched:
+        if self._chosen:
+            return
+        for node in self._active:
             for route in node.routes:
                 if route.name not in self._fired:
+                    self._chosen = True
                     self._fired.add(route.name)
                     self._rest.extend(
                         Lookup(step.tool, step.args, self.name, route.name) for step in route.steps[node.depth :]

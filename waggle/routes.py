@@ -29,6 +29,8 @@ __all__ = [
     "Route",
     "RouteStep",
     "Scope",
+    "fires_from",
+    "named",
     "param_names",
     "patterns",
     "route_from",
@@ -96,16 +98,32 @@ class Route:
         """Whether no parameter sits at this step or later."""
         return all(param.step < step for param in self.params)
 
-    def fires_from(self, min_prefix: int) -> int | None:
-        """Length of the shortest prefix, at least `min_prefix`, after which all is known; None if there is none."""
-        after_last_param = self.params[-1].step + 1 if self.params else 0
-        prefix = max(min_prefix, after_last_param)
-        return prefix if prefix < len(self.steps) else None
+    def fires_from(self, min_prefix: int, *, wildcards_count: bool = False) -> int | None:
+        """How many steps must have matched before the rest may be run; None when it never may.
+
+        After them no parameter may follow. Steps without a parameter count; one with a parameter matches nearly
+        anything, so it is no evidence that the agent is on this route.
+
+        Args:
+            min_prefix: steps that must count.
+            wildcards_count: let steps with a parameter count too, as the original does.
+        """
+        return fires_from(len(self.steps), self.params, min_prefix, wildcards_count=wildcards_count)
 
     @property
     def fingerprint(self) -> str:
         """Digest of what the route does: tools, arguments and parameters, nothing else."""
         return jsonvalue.fingerprint(with_params(self.steps, self.params))
+
+
+def fires_from(length: int, params: Sequence[Param], min_prefix: int, *, wildcards_count: bool = False) -> int | None:
+    """See `Route.fires_from`; `params` by step."""
+    wild = set() if wildcards_count else {param.step for param in params}
+    counting = [step for step in range(length) if step not in wild]
+    if len(counting) < min_prefix:
+        return None
+    prefix = max(counting[min_prefix - 1] + 1, params[-1].step + 1 if params else 0)
+    return prefix if prefix < length else None
 
 
 def with_params(steps: Sequence[RouteStep], params: Sequence[Param]) -> list[JsonValue]:
@@ -148,8 +166,7 @@ def route_from(
         at: when it was learned, UTC.
 
     Returns:
-        The route. Its name is made of its tools and the last words of its arguments, and ends in eight hex digits of
-        the fingerprint, so that it is stable and two routes do not share it.
+        The route, without a name; `named` gives it one.
     """
     secret = {
         Param(index, key)
@@ -169,12 +186,15 @@ def route_from(
         )
         for index, step in enumerate(candidate.steps)
     )
-    route = Route("", steps, params, scope, candidate.count, candidate.support, at)
-    return named(route)
+    return Route("", steps, params, scope, candidate.count, candidate.support, at)
 
 
 def named(route: Route) -> Route:
-    """Give a route the name that follows from what it does."""
+    """Give a route the name that follows from what it does.
+
+    It is made of the tools and the last words of the arguments, and ends in eight hex digits of the fingerprint, so
+    that it is stable and two routes do not share it.
+    """
     digest = route.fingerprint.partition(":")[2][:8]
     words: list[str] = []
     open_args = set(route.params)

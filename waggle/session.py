@@ -102,7 +102,7 @@ class Session:
         args, replayable = _arguments(call.args)
         args = self._tools.essential(call.tool, args)
         announced = self._started.pop(call.id or id(call), None) if self._started else None
-        started = announced[1] if announced else self._recorder.start(call.tool, args)
+        started = announced[1] if announced else self._recorder.instant()
         if call.reads is None:
             effect = self._tools.effect(call.tool, args)
         else:
@@ -120,16 +120,18 @@ class Session:
 
     def _take(self, ended: list[tuple[Step, Result]]) -> None:
         for step, result in ended:
-            if len(self._recorder) == self._recorder.capacity:
-                self._miner.evict()
+            full = len(self._recorder) == self._recorder.capacity
             self._recorder.record(step)
-            self._miner.append(step)
             if self._speculation:
                 self._speculation.observe(step, result)
-            self._since_sweep += 1
-            if self._on_sweep and self._since_sweep >= self._sweep_calls:
-                self._since_sweep = 0
-                self._on_sweep(self._miner)
+            if self._on_sweep:
+                if full:
+                    self._miner.evict()
+                self._miner.append(step)
+                self._since_sweep += 1
+                if self._since_sweep >= self._sweep_calls:
+                    self._since_sweep = 0
+                    self._on_sweep(self._miner)
 
     def close(self) -> None:
         """End the conversation: calls that never ended are recorded as aborted."""

@@ -96,7 +96,7 @@ class Speculation:
             if step.effect is Effect.WRITE:
                 self._known.clear()
             elif step.reads and step.ok and step.replayable:
-                self._known.add(self._tools.extent(step.tool, step.args), result)
+                self._known.add(self._tools.extent_of(step), result)
             for strategy in self._strategies:
                 self._ask(strategy, strategy.observe, step, result)
 

@@ -15,6 +15,7 @@ from waggle.calls import Effect, part_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from waggle.calls import Parts, Shape, Step
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["KNOWN_TOOLS", "Extent", "LineRange", "ScriptForm", "ToolSpec", "ToolTable"]
@@ -75,7 +76,7 @@ class ToolSpec:
 class Extent(NamedTuple):
     """What one read returns: a resource, and which lines of it (all of them for a read without a range)."""
 
-    resource: tuple[object, ...]
+    resource: tuple[Shape, Parts]
     first: float
     last: float
 
@@ -142,6 +143,9 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
 )
 
 
+_RESOLVED_TOOLS: Final = 1000  # names whose description is kept at hand
+
+
 class ToolTable:
     """What is known of every tool of a host.
 
@@ -155,10 +159,12 @@ class ToolTable:
         self._known: dict[str, ToolSpec] = {spec.name: spec for spec in known}
         self._user: dict[str, ToolSpec] = {}
         self._hints: dict[str, bool] = {}
+        self._resolved: dict[str, ToolSpec] = {}
 
     def register(self, spec: ToolSpec) -> None:
         """Take the user's description of a tool; it replaces every other."""
         self._user[spec.name] = spec
+        self._resolved.clear()
 
     def allow(self, *names: str) -> None:
         """Take the user's word that these tools only read; what else is known of them is kept."""
@@ -173,9 +179,18 @@ class ToolTable:
     def hint(self, name: str, *, read_only: bool) -> None:
         """Take a server's hint (MCP's ``readOnlyHint``). It suggests: it never makes a known write a read."""
         self._hints[name] = read_only
+        self._resolved.clear()
 
     def spec(self, name: str) -> ToolSpec:
         """Everything known of a tool; an unknown one is a write."""
+        spec = self._resolved.get(name)
+        if spec is None:
+            if len(self._resolved) >= _RESOLVED_TOOLS:  # names may come from a model
+                self._resolved.clear()
+            spec = self._resolved[name] = self._resolve(name)
+        return spec
+
+    def _resolve(self, name: str) -> ToolSpec:
         if name in self._user:
             return self._user[name]
         known = self._known.get(name)
@@ -213,15 +228,24 @@ class ToolTable:
 
     def extent(self, tool: str, args: Mapping[str, JsonValue]) -> Extent:
         """What a read returns; `Extent.covers` is the one relation behind "already made", "used" and "stale"."""
+        names = sorted(args)
+        return self._extent(tool, args, (tool, *names), tuple([part_of(args[name]) for name in names]))
+
+    def extent_of(self, step: Step) -> Extent:
+        """What a completed read returned; the same as `extent`, at less cost."""
+        return self._extent(step.tool, step.args, step.shape, step.parts)
+
+    def _extent(self, tool: str, args: Mapping[str, JsonValue], shape: Shape, parts: Parts) -> Extent:
         lines = self.spec(tool).lines
         if lines is None or not _is_range(args, lines):
-            return Extent((tool, *((name, part_of(args[name])) for name in sorted(args))), -math.inf, math.inf)
+            return Extent((shape, parts), -math.inf, math.inf)
         first, count = args.get(lines.start, 1), args.get(lines.count, lines.default)
         assert isinstance(first, (int, float))  # noqa: S101 - _is_range looked; this tells the type checker
         assert isinstance(count, (int, float))  # noqa: S101 - as above
-        others = sorted(name for name in args if name not in (lines.start, lines.count))
+        others = [i for i, name in enumerate(shape[1:]) if name not in (lines.start, lines.count)]
+        resource = ((tool, *(shape[i + 1] for i in others)), tuple([parts[i] for i in others]))
         start = max(first, 1)
-        return Extent((tool, *((name, part_of(args[name])) for name in others)), start, start + count - 1)
+        return Extent(resource, start, start + count - 1)
 
 
 def _is_range(args: Mapping[str, JsonValue], lines: LineRange) -> bool:

@@ -94,8 +94,9 @@ def test_a_parameter_in_the_prefix_accepts_any_value() -> None:
     from waggle import Param
 
     run, asked = host()
-    m = manager(Route("any-start", (RouteStep("ls", {"path": None}), READ_A, READ_B), (Param(0, "path"),)))
-    m.observe(Call("ls", {"path": "anything"}), "x")
+    m = manager(Route("open-middle", (LS, RouteStep("read", {"path": None}), READ_A, READ_B), (Param(1, "path"),)))
+    m.observe(call(LS), "x")
+    m.observe(Call("read", {"path": "anything"}), "x")
     m.observe(call(READ_A), "x")
     assert m.follow(run) is not None
     assert asked == [("read", {"path": "b.go"})]
@@ -118,14 +119,34 @@ def test_calls_that_do_not_equal_the_prefix_do_not_fire(steps: list[Call]) -> No
     assert (m.follow(run), asked) == (None, [])
 
 
-def test_of_two_routes_with_one_prefix_the_second_is_tried_after_the_first() -> None:
+def test_of_two_routes_with_one_prefix_the_second_has_its_turn_when_the_prefix_comes_again() -> None:
     run, asked = host()
     m = manager(ROUTE, Route("other", (LS, READ_A, RouteStep("read", {"path": "c.go"}))))
-    for step in (LS, READ_A):
+    for expected in (["b.go"], ["b.go", "c.go"]):
+        for step in (LS, READ_A):
+            m.observe(call(step), "x")
+        assert m.follow(run) is not None
+        assert [args["path"] for _, args in asked] == expected
+
+
+def test_of_routes_that_match_the_one_with_the_longest_prefix_is_followed() -> None:
+    longer = Route("longer", (READ_B, LS, READ_A, RouteStep("read", {"path": "z.go"})))
+    run, asked = host()
+    m = manager(ROUTE, longer)
+    for step in (READ_B, LS, READ_A):
         m.observe(call(step), "x")
-    fold = m.follow(run)
-    assert fold is not None
-    assert [args["path"] for _, args in asked] == ["b.go", "c.go"]
+    m.follow(run)
+    assert [args["path"] for _, args in asked] == ["z.go"]
+
+
+def test_a_wildcard_is_no_evidence_that_the_agent_is_on_a_route() -> None:
+    from waggle import Param
+
+    run, asked = host()
+    m = manager(Route("junk", (RouteStep("ls", {"path": None}), READ_A, READ_B), (Param(0, "path"),)))
+    m.observe(Call("ls", {"path": "anything"}), "x")
+    m.observe(call(READ_A), "x")
+    assert (m.follow(run), asked) == (None, [])
 
 
 # --- what next to each other means -----------------------------------------------------------------------------
