@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from waggle.calls import Call, Effect, Outcome, Result, Step
     from waggle.config import ManagerConfig
-    from waggle.curate import CurateResult, curate, demote, gc, promote, prune_stale
+    from waggle.curation import CurateResult, curate, demote, gc, promote, prune_stale
     from waggle.errors import WaggleError
+    from waggle.incremental import IncrementalMiner
     from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
     from waggle.manager import Manager
-    from waggle.miner import Candidate, IncrementalMiner, MineConfig, Param, mine, mine_sessions
+    from waggle.miner import Candidate, MineConfig, Param, mine, mine_sessions
     from waggle.recorder import Recorder
     from waggle.replay import Fold, Lookup, ReplayStrategy
     from waggle.replayer import Replayer
@@ -31,11 +32,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "calls": ("Call", "Effect", "Outcome", "Result", "Step"),
     "config": ("ManagerConfig",),
-    "curate": ("CurateResult", "curate", "demote", "gc", "promote", "prune_stale"),
+    "curation": ("CurateResult", "curate", "demote", "gc", "promote", "prune_stale"),
     "errors": ("WaggleError",),
+    "incremental": ("IncrementalMiner",),
     "ledger": ("Ledger", "LedgerEntry", "Stat", "compact_ledger", "read_ledger"),
     "manager": ("Manager",),
-    "miner": ("Candidate", "IncrementalMiner", "MineConfig", "Param", "mine", "mine_sessions"),
+    "miner": ("Candidate", "MineConfig", "Param", "mine", "mine_sessions"),
     "recorder": ("Recorder",),
     "replay": ("Fold", "Lookup", "ReplayStrategy"),
     "replayer": ("Replayer",),

@@ -6,21 +6,23 @@ hands they would become something else. Not responsible for what the keys mean.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from waggle import jsonvalue
 from waggle.errors import SkillFileError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FrontMatter", "Text", "read"]
+__all__ = ["FrontMatter", "Text", "read", "scalar"]
 
 #: What front matter holds: text, and lists and mappings of it.
 Text: TypeAlias = "str | list[Text] | dict[str, Text]"
 
 # YAML forbids control characters, yet files of the original hold them. They are read by way of stand-ins.
-_CONTROLS = {code: 0xF700 + code for code in [*range(9), 11, 12, *range(14, 32), 127]}
+_CONTROLS = {code: 0xF700 + code for code in [*range(9), 11, 12, *range(14, 32), *range(127, 133), *range(134, 160)]}
 _RESTORED = {stand_in: code for code, stand_in in _CONTROLS.items()}
 
 
@@ -60,6 +62,15 @@ def read(path: Path, text: str) -> FrontMatter:
             values = _load(path, "\n".join(lines[1:number]), first_line)
             return FrontMatter(values, "\n".join(lines[number + 1 :]))
     raise SkillFileError(path, first_line, "front matter has no end: a second line '---' is missing")
+
+
+# What a YAML reader refuses, or takes for a line end, when it stands for itself between double quotes.
+_ESCAPED = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+def scalar(text: str) -> str:
+    """One YAML scalar, on one line, that every YAML reader takes for this text: a JSON string."""
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", jsonvalue.dumps(text).decode())
 
 
 def _load(path: Path, text: str, before: int) -> dict[str, Text]:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from waggle.calls import Call, Result
-    from waggle.miner import Candidate, IncrementalMiner
+    from waggle.incremental import IncrementalMiner
+    from waggle.miner import Candidate
     from waggle.replay import Fold, Lookup, ReplayStrategy
     from waggle.routes import Route
     from waggle.speculation import AsyncRun, Run

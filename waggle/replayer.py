@@ -104,8 +104,8 @@ class Replayer:
     """One session's place among the routes; a `waggle.replay.ReplayStrategy`.
 
     After a call one route is followed: of several that match, the one with the longest matched prefix, then the one
-    added first. A route is followed once between two writes; when its prefix comes again, the next one that matches has its
-    turn. The remaining steps of a route do not depend on each other, so they may run at once.
+    added first. A route is followed once between two writes; when its prefix comes again, the next one that matches has
+    its turn. The remaining steps of a route do not depend on each other, so they may run at once.
     """
 
     name = "routes"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from waggle import jsonvalue
 from waggle.calls import Call, Effect, Outcome, Result, Step
-from waggle.miner import IncrementalMiner
+from waggle.incremental import IncrementalMiner
 from waggle.recorder import Recorder, Started
 from waggle.speculation import Speculation, is_following
 

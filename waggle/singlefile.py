@@ -10,7 +10,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 
-from waggle import frontmatter, jsonvalue
+from waggle import frontmatter
 from waggle.errors import SkillFileError
 from waggle.miner import Param
 from waggle.routes import Disabled, Route, RouteStep, Scope, param_names
@@ -130,7 +130,7 @@ def _scalar(text: str) -> str:
     """One YAML scalar on one line that every YAML reader takes for this text."""
     if _BARE.fullmatch(text) and not _SPECIAL.match(text):
         return text
-    return jsonvalue.dumps(text).decode()
+    return frontmatter.scalar(text)
 
 
 def parse(path: Path, text: str) -> Route | None:

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from waggle import jsonvalue
+from waggle import frontmatter, jsonvalue
 from waggle.errors import SkillFileError
 from waggle.miner import Param
 from waggle.routes import Disabled, Route, RouteStep, Scope, param_names, with_params
@@ -189,11 +189,11 @@ def render_skill(route: Route, *, has_script: bool) -> str:
     """
     lines = [
         "---",
-        f"name: {_yaml(route.name)}",
-        f"description: {_yaml(describe(route))}",
+        f"name: {frontmatter.scalar(route.name)}",
+        f"description: {frontmatter.scalar(describe(route))}",
         "metadata:",
-        f"  waggle-version: {_yaml(str(ROUTE_VERSION))}",
-        f"  waggle-route: {_yaml(route.fingerprint)}",
+        f"  waggle-version: {frontmatter.scalar(str(ROUTE_VERSION))}",
+        f"  waggle-route: {frontmatter.scalar(route.fingerprint)}",
         "---",
         "",
         f"# {_tools(route)}",
@@ -202,10 +202,6 @@ def render_skill(route: Route, *, has_script: bool) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def _yaml(text: str) -> str:
-    return jsonvalue.dumps(text).decode()
 
 
 def _words(text: str) -> str:
@@ -274,13 +270,13 @@ def _number(count: int, noun: str) -> str:
 def _value(value: JsonValue) -> str:
     if isinstance(value, dict) and len(value) == 1 and isinstance(path := value.get("$project"), str):
         return f"{_code(path)} in the project"
-    plain = isinstance(value, str) and value and value.isprintable()
-    return _code(str(value) if plain else jsonvalue.dumps(value).decode())
+    return _code(value if isinstance(value, str) and value else jsonvalue.dumps(value).decode())
 
 
 def _code(text: str) -> str:
-    """Text as inline code that it cannot end: a fence longer than any run of backticks in it, and no comment mark."""
-    safe = text.replace("<!--", "<\u200b!--")
+    """Text as inline code, on one line, that it cannot end: its fence is longer than any run of backticks in it."""
+    shown = text if text.isprintable() else jsonvalue.dumps(text).decode()
+    safe = shown.replace("<!--", "<\u200b!--")  # it must not read like one of our marks
     longest = max((len(run) for run in re.findall("`+", safe)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if longest or safe != safe.strip() or not safe else ""

@@ -159,6 +159,8 @@ class Store:
             data = files.read_bytes(route_path, limit=SKILL_FILE_BYTES)
         except FileNotFoundError:
             return None  # a skill that people wrote
+        except ValueError as error:
+            raise SkillFileError(route_path, None, str(error)) from None
         route = skillfile.parse_route(route_path, data)
         if route.name != name:
             raise SkillFileError(route_path, None, f"is named {route.name!r}, its folder {name!r}; rename one of them")
@@ -339,6 +341,8 @@ def _text(path: Path) -> str:
         return files.read_bytes(path, limit=SKILL_FILE_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
         raise SkillFileError(path, None, f"is not UTF-8: byte {error.start} cannot be read") from None
+    except ValueError as error:
+        raise SkillFileError(path, None, str(error)) from None
 
 
 def _encoded(text: str) -> bytes:

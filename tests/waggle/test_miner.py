@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from benchmarks import streams
 from tests.conftest import ROOT
 from waggle.calls import Effect, Outcome, Step
-from waggle.miner import Candidate, IncrementalMiner, MineConfig, Param, is_primitive, mine, mine_sessions
+from waggle.incremental import IncrementalMiner
+from waggle.miner import Candidate, MineConfig, Param, is_primitive, mine, mine_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

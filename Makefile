@@ -1,0 +1,35 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both set up what they need and are safe to repeat.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# pip is told about every new interpreter or changed pin by the stamp's date.
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check format docs bench clean
+
+demo: $(STAMP)
+	@$(BIN)/waggle demo
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest -q -n auto
+
+check: $(STAMP)
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(STAMP)
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMP)
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) demo-skills
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

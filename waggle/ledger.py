@@ -1,0 +1,322 @@
+"""The ledger: what came of each replay, appended to a file one JSON object a line.
+
+Not responsible for what follows from it; that is `waggle.curate`. What must stay true: a line that cannot be read, of
+whatever kind, hides no other; and the lines of the original (``name``, ``steps``, ``yield``, ``fail``) stay readable,
+unknown keys of later writers are ignored.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
+
+import orjson
+
+from waggle import files, jsonvalue
+from waggle._defaults import LEDGER_LINE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from pathlib import Path
+
+    from waggle.jsonvalue import JsonObject
+
+__all__ = ["Event", "Ledger", "LedgerCheck", "LedgerEntry", "Stat", "check_ledger", "compact_ledger", "read_ledger"]
+
+#: What a record tells: a route was followed, became a skill, or was switched off.
+Event: TypeAlias = Literal["replayed", "promoted", "demoted"]
+
+_EVENTS: Final = frozenset(get_args(Event))
+
+#: Sorts after every time as we write it, and before most texts that are none.
+_END_OF_TIME: Final = ":"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One record.
+
+    Attributes:
+        name: the skill, or whatever a strategy replays; not empty.
+        steps: how many steps were replayed, at least 0.
+        yield_tokens: estimated tokens of what was folded, at least 0.
+        fail: the replay failed or gave nothing.
+        at: when, timezone-aware; kept in UTC to the second. The original wrote no times.
+        event: what happened.
+        strategy: who replayed, as in `ReplayStrategy.name`.
+
+    Raises:
+        ValueError: the name is empty, a number is negative, `at` has no time zone, or the event is unknown.
+    """
+
+    name: str
+    steps: int = 0
+    yield_tokens: int = 0
+    fail: bool = False
+    at: datetime | None = None
+    event: Event = "replayed"
+    strategy: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("a ledger entry needs a name")
+        if self.steps < 0 or self.yield_tokens < 0:
+            raise ValueError(f"{self.name}: steps and yield cannot be negative")
+        if self.at is not None and self.at.tzinfo is None:
+            raise ValueError(f"{self.name}: the time needs a time zone")
+        if self.event not in _EVENTS:
+            raise ValueError(f"{self.name}: unknown event {self.event!r}")
+
+    def encode(self) -> bytes:
+        """One line without its end. What is at its default is left out, except the original's first three keys."""
+        record: JsonObject = {"name": self.name, "steps": self.steps, "yield": self.yield_tokens}
+        if self.fail:
+            record["fail"] = True
+        if self.at is not None:
+            record["at"] = self.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if self.event != "replayed":
+            record["event"] = self.event
+        if self.strategy is not None:
+            record["strategy"] = self.strategy
+        return jsonvalue.dumps(record)
+
+
+class Ledger:
+    """Where records are appended. Holds no file open: threads and processes may share one path."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Path) -> None:
+        """Name the file; it is made with its directory by the first record."""
+        self.path = path
+
+    def append(self, entry: LedgerEntry) -> None:
+        """Append one record. When this returns it is in the file, whatever becomes of this process.
+
+        Raises:
+            StoreLocked: another process kept the lock for too long.
+            StoreUnavailable: the file cannot be written; it is as it was.
+        """
+        files.append_line(self.path, entry.encode())
+
+    def append_many(self, entries: Iterable[LedgerEntry]) -> None:
+        """Append records under one lock, all or none; raises as `append` does."""
+        files.append_lines(self.path, [entry.encode() for entry in entries])
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What the records of one name add up to.
+
+    Attributes:
+        uses: replays that gave something.
+        yield_tokens: estimated tokens they gave.
+        fails: replays that failed or gave nothing.
+        last_used: latest known time of a use, UTC.
+        last_failed: of a failure.
+        last_promoted: of becoming a skill.
+        last_demoted: of being switched off.
+    """
+
+    uses: int = 0
+    yield_tokens: int = 0
+    fails: int = 0
+    last_used: datetime | None = None
+    last_failed: datetime | None = None
+    last_promoted: datetime | None = None
+    last_demoted: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCheck:
+    """What of a ledger can be read.
+
+    Attributes:
+        records: lines that are records.
+        bad_lines: numbers of the lines that are not, from 1, ascending; a torn last line is not among them.
+        torn_at: offset in bytes of a last line that a crash cut short, or None.
+    """
+
+    records: int
+    bad_lines: tuple[int, ...] = ()
+    torn_at: int | None = None
+
+    @property
+    def skipped(self) -> int:
+        """Lines that are no records, the torn one included."""
+        return len(self.bad_lines) + (self.torn_at is not None)
+
+
+def read_ledger(path: Path) -> dict[str, Stat]:
+    """Add up a ledger; a missing file is an empty one.
+
+    Returns:
+        A `Stat` a name, in the order in which the names first occur.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    return {name: tally.stat() for name, tally in _scan(path)[0].items()}
+
+
+def check_ledger(path: Path) -> LedgerCheck:
+    """Say which lines of a ledger `read_ledger` skips; a missing file is an empty one.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    return _scan(path)[1]
+
+
+def compact_ledger(path: Path, keep: Collection[str] | Callable[[], Collection[str]]) -> int:
+    """Drop the records of all other names, and the lines that are no records. A missing file is an empty one.
+
+    Reads and replaces under the file's lock, so that nothing appended meanwhile is lost. Lines that are kept stay as
+    they are, byte for byte, with keys and events that only a later version knows. Holds what is kept in memory.
+
+    Args:
+        path: the ledger.
+        keep: the names whose records stay; or a function that returns them and is asked under the lock. Who lists a
+            store with it loses no record of a skill that is promoted meanwhile: a skill is written before its record.
+
+    Returns:
+        How many lines were dropped; with 0 the file is not written.
+
+    Raises:
+        StoreLocked: another process kept the lock for too long.
+        StoreUnavailable: the file cannot be written; it is as it was.
+        OSError: the file cannot be read.
+    """
+    kept: list[bytes] = []
+    dropped = 0
+    if not path.exists():
+        return 0  # and leave no lock file beside a ledger that never was
+    with files.lock(path):
+        names = frozenset(keep() if callable(keep) else keep)
+        for block in files.read_blocks(path, longest=LEDGER_LINE_BYTES):
+            stay = [line for line in block.lines if _name_on(line) in names]
+            dropped += len(block.lines) - len(stay)
+            kept += stay
+        if dropped:
+            files.replace(path, b"".join([line + b"\n" for line in kept]))
+    return dropped
+
+
+def _name_on(line: bytes) -> str | None:
+    record = _record_on(line)
+    return cast("str", record["name"]) if record else None
+
+
+def _record_on(line: bytes) -> JsonObject | None:
+    """The record on a line with what may be missing filled in; None when there is none.
+
+    A record is an object with a name that is a text and not empty, a yield that is an integer or missing, and an event
+    that is a text or missing. A time that is none is taken for missing.
+    """
+    try:
+        value = jsonvalue.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    record: JsonObject = {"name": "", "yield": 0, "event": "replayed", "at": "", **value}
+    name, gained, event, at = record["name"], record["yield"], record["event"], record["at"]
+    if not (isinstance(name, str) and name and type(gained) is int and isinstance(event, str)):
+        return None
+    if not (isinstance(at, str) and at < _END_OF_TIME):
+        record["at"] = ""
+    return record
+
+
+class _Tally:
+    """The sums of one name while a ledger is read. Times stay as they are written: in that form they sort as text."""
+
+    __slots__ = ("demoted_at", "failed_at", "fails", "gained", "promoted_at", "used_at", "uses")
+
+    def __init__(self) -> None:
+        self.uses = self.gained = self.fails = 0
+        self.used_at = self.failed_at = self.promoted_at = self.demoted_at = ""
+
+    def add(self, record: JsonObject) -> None:
+        at = cast("str", record["at"])
+        if record["event"] == "promoted":
+            self.promoted_at = max(self.promoted_at, at)
+        elif record["event"] == "demoted":
+            self.demoted_at = max(self.demoted_at, at)
+        elif record.get("fail"):
+            self.fails += 1
+            self.failed_at = max(self.failed_at, at)
+        else:
+            self.uses += 1
+            self.gained += cast("int", record["yield"])
+            self.used_at = max(self.used_at, at)
+
+    def stat(self) -> Stat:
+        times = (self.used_at, self.failed_at, self.promoted_at, self.demoted_at)
+        return Stat(self.uses, self.gained, self.fails, *[_time_of(text) for text in times])
+
+
+def _time_of(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _scan(path: Path) -> tuple[dict[str, _Tally], LedgerCheck]:
+    tallies: dict[str, _Tally] = {}
+    lines = 0
+    bad: list[int] = []
+    torn_at = None
+    with suppress(FileNotFoundError):
+        for block in files.read_blocks(path, longest=LEDGER_LINE_BYTES):
+            skipped = _add_up(block.lines, tallies)
+            if skipped and not block.ended:
+                torn_at = block.offset
+            else:
+                bad += [lines + number for number in skipped]
+                lines += len(block.lines)
+    return tallies, LedgerCheck(lines - len(bad), tuple(bad), torn_at)
+
+
+def _add_up(lines: list[bytes], tallies: dict[str, _Tally]) -> list[int]:
+    """Add lines to the tallies; return the numbers, from 1, of those that are no records or of an unknown event."""
+    skipped: list[int] = []
+    for number, line in enumerate(lines, 1):
+        # Straight from orjson and in as few steps as will do, for this is all the time that a ledger takes. Whatever
+        # is unusual is left to the exact reader: orjson gives an integer beyond 64 bits as a float and refuses the
+        # escape of a lone surrogate; a name that is new or no text is not among the tallies; a time that is no text
+        # raises where it is compared, before anything is counted.
+        try:
+            record = orjson.loads(line)
+            tally = tallies[record["name"]]
+            gained = record["yield"]
+            at = record.get("at", "")
+            if type(gained) is int and "event" not in record:
+                if record.get("fail"):
+                    if tally.failed_at < at < _END_OF_TIME:
+                        tally.failed_at = at
+                    tally.fails += 1
+                else:
+                    if tally.used_at < at < _END_OF_TIME:
+                        tally.used_at = at
+                    tally.uses += 1
+                    tally.gained += gained
+                continue
+        except (ValueError, LookupError, TypeError):
+            pass
+        if not _add_unusual(line, tallies):
+            skipped.append(number)
+    return skipped
+
+
+def _add_unusual(line: bytes, tallies: dict[str, _Tally]) -> bool:
+    """Add any line; False when it is no record or its event is unknown."""
+    record = _record_on(line)
+    if record is None or record["event"] not in _EVENTS:
+        return False
+    tally = tallies.setdefault(cast("str", record["name"]), _Tally())
+    tally.add(record)
+    return True
