@@ -203,7 +203,7 @@ def named(route: Route) -> Route:
         if tool and (not words or words[-1] != tool):
             words.append(tool)
         known = [step.args[key] for key in step.args if Param(index, key) not in open_args]
-        if texts := [text for value in known if (text := _text(value))]:
+        if texts := [text for value in known if (text := text_of(value))]:
             words.append(_slug(max(texts, key=len).rstrip("/").rpartition("/")[2])[:16].strip("-"))
     slug = "-".join(word for word in words if word)[: 64 - 9].strip("-") or "route"
     name = f"{slug}-{digest}"
@@ -214,7 +214,8 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _text(value: JsonValue) -> str:
+def text_of(value: JsonValue) -> str:
+    """The text a person would name a value by: a text itself, or a path of the project; empty for anything else."""
     if isinstance(value, dict):
         value = value.get("$project")
     return value if isinstance(value, str) else ""

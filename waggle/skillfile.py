@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from waggle import frontmatter, jsonvalue
+from waggle._defaults import MIN_PREFIX_STEPS
 from waggle.errors import SkillFileError
 from waggle.miner import Param
-from waggle.routes import Disabled, Route, RouteStep, Scope, param_names, with_params
+from waggle.routes import Disabled, Route, RouteStep, Scope, param_names, text_of, with_params
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "ROUTE_VERSION",
     "describe",
     "generated_part",
+    "is_as_generated",
     "parse_route",
     "render_route",
     "render_skill",
@@ -36,6 +38,7 @@ ROUTE_VERSION: Final = 1
 
 _BEGIN = "<!-- waggle: the text up to the end mark is generated from route.json -->"
 _END = "<!-- waggle: end -->"
+_KEPT = "It is kept for inspection and never replayed."
 
 
 # --- route.json -----------------------------------------------------------------------------------------------
@@ -196,7 +199,7 @@ def render_skill(route: Route, *, has_script: bool) -> str:
         f"  waggle-route: {frontmatter.scalar(route.fingerprint)}",
         "---",
         "",
-        f"# {_tools(route)}",
+        f"# {_brief(route)}",
         "",
         generated_part(route, has_script=has_script),
         "",
@@ -205,22 +208,28 @@ def render_skill(route: Route, *, has_script: bool) -> str:
 
 
 def _words(text: str) -> str:
-    """A tool or argument name reduced to what is safe in a heading, a description and front matter."""
-    return re.sub(r"[^\w.]+", " ", text).strip()[:40] or "tool"
+    """A name or value reduced to what is safe in a heading, a description and front matter, at most 40 characters."""
+    return re.sub(r"-{2,}", "-", re.sub(r"[^\w./*-]+", " ", text)).strip(" -")[-40:].strip(" -")
 
 
-def _tools(route: Route) -> str:
-    return ", then ".join(_words(step.tool) for step in route.steps)
+def _brief(route: Route) -> str:
+    """The steps in a few words each: the tool, and what it is mostly called with."""
+    steps: list[str] = []
+    for index, step in enumerate(route.steps):
+        known = [value for key, value in step.args.items() if Param(index, key) not in route.params]
+        texts = [_words(text_of(value)) for value in known]
+        steps.append(f"{_words(step.tool) or 'tool'} {max(texts, key=len, default='')}".strip())
+    return ", ".join(steps)
 
 
 def describe(route: Route) -> str:
     """What a route does and when to use it, in at most 1,024 characters of plain words."""
-    params = param_names(route.params)
-    given = f" Needs {', '.join(_words(name) for name in params)}." if params else ""
+    params = ", ".join(_words(name) for name in param_names(route.params))
+    given = f" Needs {params}." if params else ""
     return (
-        f"Makes {len(route.steps)} lookups that agents repeat in this project: {_tools(route)}.{given} "
+        f"Makes {len(route.steps)} lookups that agents repeat in this project: {_brief(route)[:700]}.{given[:200]} "
         "Use it instead of asking for them one by one; it changes nothing."
-    )[:1024]
+    )
 
 
 def generated_part(route: Route, *, has_script: bool) -> str:
@@ -250,6 +259,14 @@ def generated_part(route: Route, *, has_script: bool) -> str:
             )
     else:
         lines.append("It has no parameters: every value was the same each time.")
+    lines.append("")
+    first = route.fires_from(MIN_PREFIX_STEPS)
+    if first is None:
+        lines.append("It is not replayed by itself: what comes last is not known from what comes first.")
+    else:
+        more = len(route.steps) - first
+        rest = f"lookup {first + 1} is" if more == 1 else f"lookups {first + 1} to {len(route.steps)} are"
+        lines.append(f"When an agent has just made lookups 1 to {first}, {rest} made for it and added to the result.")
     lines.append("")
     sessions = f" in {_number(route.support, 'session')}" if route.support else ""
     lines.append(
@@ -283,18 +300,38 @@ def _code(text: str) -> str:
     return f"{fence}{pad}{safe}{pad}{fence}"
 
 
-def with_generated_part(text: str, old: str, new: str) -> str | None:
-    """Replace the generated part in a ``SKILL.md`` that people may have edited.
+def with_generated_part(text: str, route: Route, *, has_script: bool) -> str | None:
+    """Bring the generated part of a ``SKILL.md`` up to date; what people wrote outside the marks stays.
 
     Args:
         text: the file as it is.
-        old: the generated part as it was last written.
-        new: the generated part as it should be.
+        route: what it should tell.
+        has_script: whether the skill has a script.
 
     Returns:
-        The text with everything outside the marks unchanged, or None when somebody edited between the marks: then
-        nothing may be replaced.
+        The new text, or None when somebody edited between the marks: then nothing may be replaced. Numbers and state
+        may differ from the route's: a process may have died after it wrote the route and before it wrote this file.
     """
     ends = "\r\n" if "\r\n" in text else "\n"
-    before, found, after = text.partition(old.replace("\n", ends))
-    return before + new.replace("\n", ends) + after if found else None
+    before, begin, rest = text.partition(_BEGIN)
+    inner, end, after = rest.partition(_END)
+    part = generated_part(route, has_script=has_script)
+    if not end or _lasting(f"{begin}{inner}{end}") != _lasting(part):
+        return None
+    return before + part.replace("\n", ends) + after
+
+
+def is_as_generated(text: str, route: Route, *, has_script: bool) -> bool:
+    """Whether a ``SKILL.md`` is what `render_skill` writes for this route, numbers and state apart."""
+    return _lasting(text) == _lasting(render_skill(route, has_script=has_script))
+
+
+_CHANGING = re.compile(
+    r"Seen \d+ times?(?: in \d+ sessions?)? when it was learned\.|How often it was seen is not known\."
+    rf"|\*\*Switched off[^*]*:\*\* .*\. {re.escape(_KEPT)}|"
+)
+
+
+def _lasting(text: str) -> list[str]:
+    """The lines of a text without those that tell counts and state, and without blank ones."""
+    return [line for line in text.replace("\r\n", "\n").split("\n") if not _CHANGING.fullmatch(line)]

@@ -206,12 +206,13 @@ class Store:
         return single if single.is_file() else self.directory / name
 
     def files_of(self, name: str) -> Iterator[Path]:
-        """Paths of the files that make up a skill, sorted."""
+        """Paths of the files that make up a skill, sorted; what a crashed writer left is none of them."""
         path = self.path_of(name)
         if path.is_file():
             yield path
         else:
-            yield from sorted(inner for inner in path.rglob("*") if inner.is_file())
+            found = (inner for inner in path.rglob("*") if inner.is_file() and not files.is_leftover(inner.name))
+            yield from sorted(found)
 
     def is_edited(self, route: Route) -> bool:
         """Whether a person has changed a skill or added a file to it."""
@@ -220,11 +221,12 @@ class Store:
         written = self._rendered(route)
         folder = self.directory / route.name
         present = {path.relative_to(folder).as_posix() for path in self.files_of(route.name)}
-        return present != set(written) or any(
-            _text(folder / relative).replace("\r\n", "\n") != text
-            for relative, text in written.items()
-            if relative != "route.json"
-        )
+        if present != set(written):
+            return True
+        script = written.get("scripts/run.sh")
+        if script is not None and _text(folder / "scripts/run.sh") != script:
+            return True
+        return not skillfile.is_as_generated(_text(folder / "SKILL.md"), route, has_script=script is not None)
 
     # --- writing ---
 
@@ -271,7 +273,7 @@ class Store:
         if stored is None or stored.fingerprint != route.fingerprint:
             return Status.EDITED
         merged = replace(stored, count=stored.count + route.count, support=stored.support + route.support)
-        return Status.KNOWN if self._rewrite(stored, merged) else Status.EDITED
+        return Status.KNOWN if self._rewrite(merged) else Status.EDITED
 
     def disable(self, name: str, reason: str, at: datetime) -> bool:
         """Switch a route off; it stays for inspection.
@@ -288,7 +290,7 @@ class Store:
             if path.is_file():
                 files.replace(path, _encoded(singlefile.with_disabled(_text(path))))
             else:
-                self._rewrite(route, off)
+                self._rewrite(off)
             return True
 
     def remove(self, name: str) -> bool:
@@ -296,17 +298,13 @@ class Store:
         with self._locked():
             return files.remove(self.directory / name) or files.remove(self.directory / f"{name}.md")
 
-    def _rewrite(self, old: Route, new: Route) -> bool:
+    def _rewrite(self, new: Route) -> bool:
         """Write a route's changed counts or state; False when a person edited the generated text, which then stays."""
-        folder = self.directory / old.name
+        folder = self.directory / new.name
         files.replace(folder / "route.json", _encoded(skillfile.render_route(new)))
         path = folder / "SKILL.md"
         has_script = (folder / "scripts" / "run.sh").is_file()
-        text = skillfile.with_generated_part(
-            _text(path),
-            skillfile.generated_part(old, has_script=has_script),
-            skillfile.generated_part(new, has_script=has_script),
-        )
+        text = skillfile.with_generated_part(_text(path), new, has_script=has_script)
         if text is None:
             return False
         files.replace(path, _encoded(text))

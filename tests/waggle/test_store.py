@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -276,8 +277,10 @@ def test_any_text_survives_in_every_file_of_a_skill(args: list[dict[str, str]]) 
     assert skillfile.parse_route(Path("r"), skillfile.render_route(one).encode("utf-8", "surrogatepass")) == one
     text = skillfile.render_skill(one, has_script=False)
     assert frontmatter.read(Path("s"), text).values["name"] == one.name
-    part = skillfile.generated_part(one, has_script=False)
-    assert skillfile.with_generated_part(text, part, "NEW") == text.replace(part, "NEW")
+    more = replace(one, count=99, support=7)
+    part, new = (skillfile.generated_part(r, has_script=False) for r in (one, more))
+    assert skillfile.with_generated_part(text, more, has_script=False) == text.replace(part, new)
+    assert skillfile.is_as_generated(text, more, has_script=False)
 
 
 @given(json_values)
