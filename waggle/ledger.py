@@ -260,7 +260,8 @@ class _Tally:
 
 def _time_of(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        time = datetime.fromisoformat(text)
+        return time.astimezone(UTC) if time.tzinfo else None
     except (ValueError, OverflowError):
         return None
 

@@ -277,6 +277,7 @@ _NAMED: Final = re.compile(
     r"(?P<open>[bfru]{0,2}\\{0,15}[\"'`])?"
 )
 _BARE: Final = re.compile(r"[^\s\"'`,;&|<>(){}\[\]\\]*")
+_ELEMENT: Final = re.compile(r"[^<\n]*")
 _HEADER_VALUE: Final = re.compile(r"[^\r\n\"'`\\]*")
 _SCHEME: Final = re.compile(r"(?:bearer|basic|token|digest|apikey|negotiate)(?:[ \t]+|\Z)", re.IGNORECASE)
 _LINE_START: Final = re.compile(r"(?:^|\n)(?:export |set |env )?\Z")
@@ -328,16 +329,20 @@ class _Named:
         self.sep = match["sep"].strip()
 
     def secret(self) -> tuple[int, int]:
-        """Span of the value; an empty one when it is no secret."""
+        """Span of the value; an empty one, from where to go on, when it is no secret."""
         if self._is_harmless():
             return 0, 0
         if self.match["open"]:
             return self._quoted()
-        if self._is_header():
-            return self._header()
         begin = self.match.end("sep")
+        if self.sep == ">":
+            end = _span(_ELEMENT, self.text, begin)
+            return begin if self.text.startswith("</", end) else end, end
+        if self._is_header():
+            return self._header(begin)
         end = _span(_BARE, self.text, begin)
-        return (begin, end) if self._is_bare_secret(self.text[begin:end], end) else (0, 0)
+        word = self.text[begin:end]
+        return begin if self._is_literal(word, end) and self._is_bare_secret(word, end) else end, end
 
     def _is_harmless(self) -> bool:
         if not self.sep and not self.name.startswith("-"):  # only an option is followed by its value after a blank
@@ -345,6 +350,39 @@ class _Named:
         if self.sep == ">" and not self.head.endswith("<"):  # only an element is
             return True
         return bool(_HARMLESS_NAME.search(self.name))
+
+    def _is_header(self) -> bool:
+        if self.sep != ":" or self.match["close"]:
+            return False
+        return "-" in self.name.strip("-") or self.name.lower() in ("authorization", "cookie")
+
+    def _header(self, begin: int) -> tuple[int, int]:
+        begin = _span(_SCHEME, self.text, begin)
+        end = _span(_BARE, self.text, begin)
+        word = self.text[begin:end]
+        if not self._is_literal(word, end) or ("-" not in self.name and word.isalpha()):
+            return end, end  # ``authorization: Optional``, or the word in a sentence
+        line_end = _span(_HEADER_VALUE, self.text, end)
+        return begin, begin + len(self.text[begin:line_end].rstrip())
+
+    def _is_literal(self, word: str, end: int) -> bool:
+        """Whether a word without quotes is a value: no call, index, variable, path, type, or place to fill in."""
+        if not word or word[0] in "$/~." or self.text[end : end + 1] in tuple("([{<") or word.lower() in _NO_VALUES:
+            return False
+        return not _REFERENCE.fullmatch(word) and not _TYPE_OR_VERSION.fullmatch(word)
+
+    def _is_bare_secret(self, word: str, end: int) -> bool:
+        if not self.sep:
+            return word[0] != "-" and not (word.isupper() and word.isalpha())  # ``--token TOKEN`` in a help text
+        if self.match["sep"] == "=":
+            sure = self.name.startswith("-") or self.name.isupper() or self.head.endswith(("?", "&"))
+            if sure or self.text.startswith("&", end):
+                return True
+            if _LINE_START.search(self.head) and _LINE_END.match(self.text, end):
+                return True
+        if self.sep == ":" and _LIST_START.search(self.head) and _LINE_END.match(self.text, end):
+            return not word[0].isupper() and not _DOTTED_NAME.fullmatch(word)  # YAML; a type begins with a capital
+        return _is_mixed(word)
 
     def _quoted(self) -> tuple[int, int]:
         quote = self.match["open"].lstrip("bfru")
@@ -359,37 +397,6 @@ class _Named:
             return 0, 0
         closed = self.text.startswith(quote, end)
         return (begin, end) if closed or (_is_mixed(value) and " " not in value) else (0, 0)
-
-    def _is_header(self) -> bool:
-        if self.sep != ":" or self.match["close"]:
-            return False
-        return "-" in self.name.strip("-") or self.name.lower() in ("authorization", "cookie")
-
-    def _header(self) -> tuple[int, int]:
-        begin = self.match.end("sep")
-        end = begin + len(self.text[begin : _span(_HEADER_VALUE, self.text, begin)].rstrip())
-        begin = min(_span(_SCHEME, self.text, begin), end)
-        value = self.text[begin:end]
-        if not value or _REFERENCE.fullmatch(value) or value.strip(",;").lower() in _NO_VALUES:
-            return 0, 0
-        code = "(" in value or "[" in value or ("-" not in self.name and value.strip(",;").isidentifier())
-        return (0, 0) if code else (begin, end)
-
-    def _is_bare_secret(self, value: str, end: int) -> bool:
-        after = self.text[end : end + 1]
-        if not value or after in tuple("([{") or value[0] in "$/~." or value.lower() in _NO_VALUES:
-            return False  # a call, an index, a variable, a path
-        if _REFERENCE.fullmatch(value) or _TYPE_OR_VERSION.fullmatch(value):
-            return False
-        if not self.sep:
-            return value[0] != "-" and not (value.isupper() and value.isalpha())  # ``--token TOKEN`` in a help text
-        if self.match["sep"] == "=":
-            sure = self.name.startswith("-") or self.name.isupper() or self.head.endswith(("?", "&")) or after == "&"
-            if sure or (_LINE_START.search(self.head) and _LINE_END.match(self.text, end)):
-                return True
-        if self.sep == ":" and _LIST_START.search(self.head) and _LINE_END.match(self.text, end):
-            return not value[0].isupper() and not _DOTTED_NAME.fullmatch(value)  # YAML; a type begins with a capital
-        return (self.sep == ">" and self.text.startswith("</", end)) or _is_mixed(value)
 
 
 def _is_mixed(value: str) -> bool:

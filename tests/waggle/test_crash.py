@@ -50,7 +50,7 @@ while True:
 @pytest.mark.case("HC-06")
 @pytest.mark.parametrize("what", ["promote", "same", "gc"])
 def test_a_store_survives_its_writers_death_at_any_moment(tmp_path: Path, what: str) -> None:
-    """Twelve deaths each. What was reported as promoted is there and reads, and its ledger line too."""
+    """Twelve deaths, each after one to five promotions: what was reported is there and reads, its ledger line too."""
     draw = random.Random(what)  # noqa: S311 - moments to die at, repeatable
     acknowledged: set[str] = set()
     for death in range(12):
@@ -59,9 +59,10 @@ def test_a_store_survives_its_writers_death_at_any_moment(tmp_path: Path, what: 
         ) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
-            time.sleep(draw.uniform(0.0, 0.12))  # the moment of death, not a wait for anything
+            lines = [child.stdout.readline() for _ in range(draw.randint(1, 5))]
+            time.sleep(draw.uniform(0.0, 0.03))  # the moment of death, not a wait for anything
             os.kill(child.pid, signal.SIGKILL)
-            lines = child.stdout.read().splitlines(keepends=True)
+            lines += child.stdout.read().splitlines(keepends=True)
         acknowledged |= {line.split()[1] for line in lines if line.endswith("\n") and line.startswith("kept")}
     store = Store(tmp_path / "p" / "skills", tmp_path / "p" / "ledger.jsonl")
     listing = store.contents()
@@ -70,7 +71,7 @@ def test_a_store_survives_its_writers_death_at_any_moment(tmp_path: Path, what: 
     assert acknowledged <= set(read_ledger(store.ledger_path))
     for route in listing.routes:
         assert not store.is_edited(route)
-    assert len(acknowledged) > 12
+    assert len(acknowledged) >= 12
     later = datetime.now(UTC) + timedelta(days=1)
     remove_leftovers(tmp_path, now=later)
     assert not [path for path in tmp_path.rglob("*") if is_leftover(path.name)]

@@ -619,3 +619,34 @@ def test_arguments_of_every_kind_are_recorded_and_never_change_the_call() -> Non
         assert wrapped(value) is value
     assert [s.replayable for s in session.steps()] == [True] * len(exact) + [False] * len(opaque)
     assert len({s.key for s in session.steps()[: len(exact)]}) == len(exact)
+
+
+@pytest.mark.case("HC-09")
+def test_very_large_results_leave_no_trace_in_memory_and_are_never_changed() -> None:
+    """Thousands of results of 20 kB, one of 50 MB: what a session holds is bounded by its ring and its byte budget."""
+    import tracemalloc
+
+    session = manager(known_bytes=100_000).session("large")
+    text = "x" * 20_000
+    big = Result("y" * 50_000_000)
+    tracemalloc.start()
+    try:
+        for n in range(1_000):
+            session.observe(Call("read", {"path": f"f{n % 700}"}), text + str(n))
+        before, _ = tracemalloc.get_traced_memory()
+        for n in range(3_000):
+            session.observe(Call("read", {"path": f"g{n % 700}"}), text + str(n))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 2_000_000
+    session.observe(Call("read", {"path": "big"}), big)
+    assert len(big.text) == 50_000_000
+    assert session.steps()[-1].est_tokens == 12_500_000
+
+
+@pytest.mark.case("HC-09")
+def test_a_binary_answer_without_text_is_a_result_like_any_other() -> None:
+    session = manager().session("image")
+    session.observe(Call("read", {"path": "a.png"}), Result(value={"type": "image", "data": "AAAA" * 1_000_000}))
+    assert session.steps()[-1].est_tokens == 0
