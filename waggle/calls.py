@@ -78,9 +78,9 @@ class Call:
         bound.apply_defaults()
         named: dict[str, object] = {}
         for name, value in bound.arguments.items():
-            if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD and not named.keys() & value:
                 named.update(value)
-            else:
+            else:  # one of ``**value`` may have the name of an argument that is positional only
                 named[name] = value
         return cls(getattr(function, "__name__", type(function).__name__), named)
 

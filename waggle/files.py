@@ -166,7 +166,7 @@ def _release(descriptor: int) -> None:
     from filelock import unlock_descriptor  # noqa: PLC0415 - as in `_acquire`
 
     try:
-        unlock_descriptor(descriptor)  # closing alone would leave it locked by a child that copied the descriptor
+        unlock_descriptor(descriptor)  # closing alone leaves it locked while a child that is being started has a copy
     finally:
         os.close(descriptor)
 

@@ -7,14 +7,14 @@ the few windows that end with it, and the oldest step takes away those that begi
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from waggle.miner import BY_CALL, BY_SHAPE, MineConfig, Runs, candidate_of, is_primitive, non_overlapping, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     from waggle.calls import Step
     from waggle.miner import Candidate
@@ -56,113 +56,97 @@ class _Symbols:
             del self._ids[symbol]
 
 
-@dataclass(slots=True)
-class _Group:
-    """The windows of the ring that have equal symbols."""
+class _Group(deque[int]):
+    """Where the windows of the ring that have equal symbols start, ascending."""
 
-    length: int
-    starts: deque[int] = field(default_factory=deque)
-    count: int = 0  # of those that do not overlap; -1 when it must be counted again
-    end: int = -1  # where the last of them ends
-    look_at: int = 0  # windows it must have before `IncrementalMiner.fresh` shows it again
+    __slots__ = ("length", "look_at")
 
-    def add(self, start: int) -> None:
-        self.starts.append(start)
-        if self.count >= 0 and start >= self.end:
-            self.count, self.end = self.count + 1, start + self.length
+    def __init__(self, starts: Iterable[int], length: int, look_at: int) -> None:
+        super().__init__(starts)
+        self.length = length
+        self.look_at = look_at  # windows it must have before `IncrementalMiner.fresh` shows it
 
-    def drop_first(self) -> None:
-        start = self.starts.popleft()
-        if self.starts and self.starts[0] < start + self.length:
-            self.count = -1  # the next one overlaps the one that left: the greedy choice shifts
-        elif self.count > 0:
-            self.count -= 1
-
-    def counted(self) -> int:
-        if self.count < 0:
-            self.count, self.end = non_overlapping(self.starts, self.length)
-        return self.count
+    def count(self) -> int:  # type: ignore[override] # a group is asked how often it occurs, not where
+        """How many of the windows fit without overlap."""
+        return non_overlapping(self, self.length)[0]
 
 
 class _Groups:
     """Groups of windows over one kind of symbol.
 
-    Most windows of a real session occur once, so a group with one window is only its start.
+    Most windows of a real session occur once, so a group with one window is only its start. One whose symbols are not
+    primitive is never a route; of it only the newest start is remembered.
     """
 
-    __slots__ = ("_groups", "_k", "_lengths", "fresh", "repeated")
+    __slots__ = ("_fresh", "_groups", "_k", "_lengths")
 
     def __init__(self, config: MineConfig) -> None:
         self._groups: dict[tuple[int, ...], _Group | int] = {}
-        self._lengths = range(config.min_len, config.max_len + 1)
+        self._lengths = tuple(range(config.min_len, config.max_len + 1))
         self._k = config.k
-        self.repeated: dict[tuple[int, ...], _Group] = {}  # those with at least k windows
-        self.fresh: dict[tuple[int, ...], _Group] = {}  # those of `repeated` to look at
+        self._fresh: dict[tuple[int, ...], _Group] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
 
     def append(self, recent: tuple[int, ...], index: int) -> None:
         """Add the windows that end with the newest item; `recent` are the symbols of its run, at most `max_len`."""
-        size = len(recent)
+        size, after = len(recent), index + 1
         groups = self._groups
         for length in self._lengths:
             if length > size:
-                break
+                return
             symbols = recent[size - length :]
-            start = index - length + 1
             group = groups.get(symbols)
             if group is None:
-                if self._k > 1 or not is_primitive(symbols):
-                    groups[symbols] = start
-                    continue
-                group = groups[symbols] = _Group(length)
+                groups[symbols] = after - length
             elif isinstance(group, int):
-                if not is_primitive(symbols):
-                    groups[symbols] = start  # never a route; only the newest is remembered, to be dropped with it
-                    continue
-                first, group = group, _Group(length)
-                group.add(first)
-                groups[symbols] = group
-            group.add(start)
-            windows = len(group.starts)
-            if windows >= self._k:
-                self.repeated[symbols] = group
-                if windows >= group.look_at:
-                    self.fresh[symbols] = group
+                first = after - length
+                groups[symbols] = _Group((group, first), length, self._k) if is_primitive(symbols) else first
+                if self._k == 2:  # noqa: PLR2004 - the second window is enough
+                    self._mark(symbols)
+            else:
+                group.append(after - length)
+                if len(group) >= group.look_at:
+                    self._fresh[symbols] = group
+
+    def _mark(self, symbols: tuple[int, ...]) -> None:
+        group = self._groups[symbols]
+        if isinstance(group, _Group):
+            self._fresh[symbols] = group
 
     def drop(self, oldest: tuple[int, ...], index: int) -> None:
         """Remove the windows that start with the oldest item; `oldest` are its run's symbols, at most `max_len`."""
         groups = self._groups
         for length in self._lengths:
             if length > len(oldest):
-                break
+                return
             symbols = oldest[:length]
             group = groups[symbols]
             if isinstance(group, int):
                 if group == index:
                     del groups[symbols]
-                continue
-            group.drop_first()
-            left = len(group.starts)
-            if left < self._k:
-                self.repeated.pop(symbols, None)
-                self.fresh.pop(symbols, None)
-                if not left:
+            else:
+                group.popleft()
+                if not group:
                     del groups[symbols]
+
+    def repeated(self) -> list[_Group]:
+        """Groups with at least `k` windows. Costs a look at every window held."""
+        return [group for group in self._groups.values() if isinstance(group, _Group) and len(group) >= self._k]
 
     def take_fresh(self) -> list[_Group]:
         """Take the groups to look at; each is due again when it has twice as many windows."""
-        taken = list(self.fresh.values())
-        self.fresh.clear()
+        taken = [group for group in self._fresh.values() if len(group) >= self._k]
+        self._fresh.clear()
         for group in taken:
-            group.look_at = 2 * len(group.starts)
+            group.look_at = 2 * len(group)
         return taken
 
     def windows(self, symbols: tuple[int, ...]) -> int:
-        """How many windows have these symbols; 0 also where they are not primitive."""
+        """How many windows have these symbols; 0 also where they are not primitive, or stand alone."""
         group = self._groups.get(symbols)
-        return len(group.starts) if isinstance(group, _Group) else 0
+        return len(group) if isinstance(group, _Group) else 0
 
 
 class IncrementalMiner:
@@ -230,8 +214,8 @@ class IncrementalMiner:
 
     def ranked(self) -> Iterator[Candidate]:
         """Give the candidates one by one, best first; each is built only when asked for. Not valid across `append`."""
-        found = [(BY_SHAPE, group) for group in self._by_shape.repeated.values()]
-        found += [(BY_CALL, group) for group in self._by_call.repeated.values()]
+        found = [(BY_SHAPE, group) for group in self._by_shape.repeated()]
+        found += [(BY_CALL, group) for group in self._by_call.repeated()]
         for group in self._sorted(found):
             yield self._candidate(group)
 
@@ -248,27 +232,27 @@ class IncrementalMiner:
 
     def _sorted(self, found: list[tuple[int, _Group]]) -> list[_Group]:
         ranks = [
-            (rank(group.length, count, kind, group.starts[0]), group)
+            (rank(group.length, count, kind, group[0]), group)
             for kind, group in found
-            if (count := group.counted()) >= self.config.k and (kind == BY_SHAPE or not self._is_known_by_shape(group))
+            if (count := group.count()) >= self.config.k and (kind == BY_SHAPE or not self._is_known_by_shape(group))
         ]
         ranks.sort(key=lambda item: item[0])
         return [group for _, group in ranks]
 
     def _candidate(self, group: _Group) -> Candidate:
-        return candidate_of([self._window(start, group.length) for start in group.starts], group.counted())
+        return candidate_of([self._window(start, group.length) for start in group], group.count())
 
     def _ends_alike(self, group: _Group) -> bool:
         """Whether the first and the newest window of a group end with the same call."""
         last = group.length - 1 - self._first
-        one, other = self._items[group.starts[0] + last].step, self._items[group.starts[-1] + last].step
+        one, other = self._items[group[0] + last].step, self._items[group[-1] + last].step
         return one.parts == other.parts
 
     def _is_known_by_shape(self, group: _Group) -> bool:
         """Whether the windows of a group by call are also the windows of a group by shape."""
-        offset = group.starts[0] - self._first
+        offset = group[0] - self._first
         shapes = self._items[offset + group.length - 1].shapes[-group.length :]
-        return self._by_shape.windows(shapes) == len(group.starts)
+        return self._by_shape.windows(shapes) == len(group)
 
     def _window(self, start: int, length: int) -> list[Step]:
         offset = start - self._first

@@ -80,10 +80,12 @@ def find_project(start: Path | str) -> Project:
 
 
 def _project_at(root: Path) -> Project:
-    with suppress(OSError, RuntimeError):  # what git wrote may not be read, or is links that go in a circle
+    main_root, identity = root, str(root)
+    with suppress(OSError, RuntimeError, ValueError):  # no permission; links that go in a circle; a NUL in a path
         if repository := _repository_at(root):
-            return Project(root, repository.main_root, _identity(repository, _ORIGIN_HOPS))
-    return Project(root, root, str(root))
+            main_root, identity = repository.main_root, str(repository.main_root)
+            identity = _identity(repository, _ORIGIN_HOPS)
+    return Project(root, main_root, identity)
 
 
 def _existing(start: Path) -> Path:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from waggle._defaults import MAX_ROUTE_STEPS, MIN_OCCURRENCES, MIN_ROUTE_STEPS
+from waggle.calls import Effect, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -44,7 +45,7 @@ class MineConfig:
     Attributes:
         min_len: shortest route, in steps, at least 1.
         max_len: longest route, in steps, at least `min_len`. Cost grows linearly with it.
-        k: occurrences that do not overlap, at least 1.
+        k: occurrences that do not overlap, at least 2.
         literal: look for repeated calls too, not only for repeated shapes, so that one odd value does not turn a habit
             into wildcards. Off in `original`.
 
@@ -58,8 +59,8 @@ class MineConfig:
     literal: bool = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_len <= self.max_len or self.k < 1:
-            raise ValueError(f"need 1 <= min_len <= max_len and k >= 1, not {self}")
+        if not 1 <= self.min_len <= self.max_len or self.k < MIN_OCCURRENCES:
+            raise ValueError(f"need 1 <= min_len <= max_len and k >= {MIN_OCCURRENCES}, not {self}")
 
     @classmethod
     def original(cls) -> MineConfig:
@@ -113,12 +114,12 @@ class Runs:
 
     def admit(self, step: Step) -> bool | None:
         """Place the next step: True continues the run, False begins a new one, None is part of none."""
-        if not step.reads or not step.replayable:
+        if step.effect is not Effect.READ or not step.replayable:
             self._open, self._failed = False, None
             return None
         if self._failed is not None and self._failed != step.key:
             self._open, self._failed = False, None
-        if not step.ok:
+        if step.outcome is not Outcome.OK:
             self._failed = step.key
             return None
         self._failed = None

@@ -252,12 +252,10 @@ def _failure(error: BaseException) -> Result:
 
 def _arguments(args: Mapping[str, object]) -> tuple[JsonObject, bool]:
     """A copy of a call's arguments as JSON values, and whether they were kept exactly."""
-    kept: JsonObject = {}
+    kept: dict[str, Any] = dict(args)
     exact = True
-    for name, value in args.items():
-        if type(value) in _SCALARS:
-            kept[name] = cast("Any", value)
-        else:
+    for name, value in kept.items():
+        if type(value) not in _SCALARS:
             kept[name], one_exact = jsonvalue.to_json(value)
             exact = exact and one_exact
     return kept, exact

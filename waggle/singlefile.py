@@ -122,7 +122,7 @@ def render(route: Route) -> str | None:
     return "\n".join([*lines, "---", why, ""])
 
 
-_BARE = re.compile(r"[A-Za-z$./_][\w$./*;\"'<> -]*[\w\"'*/.]|[A-Za-z$]")
+_BARE = re.compile(r"[A-Za-z$./_][\w$./*;\"'<> -]*[\w\"'*/.]|[A-Za-z$.]")
 _SPECIAL = re.compile(r"(?i)(true|false|null|yes|no|on|off|y|n|~|\.nan|[-+]?\.inf)$")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -354,13 +355,19 @@ def test_a_second_follow_beside_a_running_one_returns_at_once() -> None:
 
 @pytest.mark.parametrize("method", ["observe", "start"])
 def test_hostile_arguments_never_raise_into_the_host(method: str, caplog: pytest.LogCaptureFixture) -> None:
-    class Hostile(dict[str, Any]):
-        def items(self) -> Any:
+    class Hostile(Mapping[str, Any]):
+        def __getitem__(self, key: str) -> Any:
             raise RuntimeError("no")
+
+        def __iter__(self) -> Any:
+            raise RuntimeError("no")
+
+        def __len__(self) -> int:
+            return 1
 
     m = manager()
     for _ in range(3):
-        getattr(m, method)(Call("read", Hostile(path="x")))
+        getattr(m, method)(Call("read", Hostile()))
     assert m.faults() == {method: 3}
     assert len([r for r in caplog.records if r.levelname == "WARNING"]) == 1
 
