@@ -36,3 +36,29 @@ def shared_bench() -> Path:
     if not (SHARED / "bench" / "golden").is_dir():
         pytest.skip("needs the golden vectors beside the checkout")
     return SHARED / "bench"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--update-golden`` writes the golden files anew; their diff is reviewed like code."""
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")
+
+
+class Golden:
+    """Texts that a command printed once and that somebody has looked at, in ``tests/golden``."""
+
+    def __init__(self, *, update: bool) -> None:
+        self._update = update
+
+    def check(self, name: str, text: str) -> None:
+        """Compare with the file of this name, or write it."""
+        path = ROOT / "tests" / "golden" / name
+        if self._update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        assert text == path.read_text(encoding="utf-8"), f"{name} has changed; look, then pytest --update-golden"
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Golden files; see `Golden`."""
+    return Golden(update=request.config.getoption("--update-golden"))

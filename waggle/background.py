@@ -38,7 +38,8 @@ class Faults:
             self._counts[kind] += 1
             first = self._counts[kind] == 1
         if first:
-            _log.warning("%s: %s (reported once; the agent is not affected)", kind, error or "no details")
+            detail = f"{kind}: {error}" if error is not None else kind
+            _log.warning("%s (reported once; the agent is not affected)", detail)
             if error is not None:
                 _log.debug("%s", kind, exc_info=error)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import time
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from waggle._defaults import LEFTOVER_SECONDS, LOCK_SECONDS
-from waggle.errors import InvalidSkillName, StoreError, StoreLocked, StoreUnavailable
+from waggle.errors import StoreError, StoreLocked, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +32,6 @@ __all__ = [
     "Block",
     "append_line",
     "append_lines",
-    "check_skill_name",
     "is_leftover",
     "lock",
     "new_directory",
@@ -60,8 +58,6 @@ _FIRST_PAUSE_S: Final = 0.0005  #: between two tries for a lock; an append holds
 _LONGEST_PAUSE_S: Final = 0.02  #: a waiting process should not be asleep long after the lock is free
 _READ_BYTES: Final = 256 * 1024  #: of one read; larger ones are not faster
 
-_LONGEST_NAME: Final = 64
-_NAME_LETTERS: Final = re.compile(r"[a-z0-9-]*")
 
 _REMEDY: Final = "set WAGGLE_HOME to a directory that can be written"
 _SPACE_REMEDY: Final = "free some space, or set WAGGLE_HOME to a directory on another disk"
@@ -461,23 +457,6 @@ def read_blocks(path: Path, *, longest: int) -> Iterator[Block]:
 
 
 # --- names and paths from data -----------------------------------------------------------------------------
-
-
-def check_skill_name(name: str) -> str:
-    """Return a name that may be a skill's, which is also a directory's.
-
-    Raises:
-        InvalidSkillName: it breaks the rule of the Agent Skills standard; the error says which.
-    """
-    if not name:
-        raise InvalidSkillName(name, "it must not be empty")
-    if len(name) > _LONGEST_NAME:
-        raise InvalidSkillName(name, f"it must have at most {_LONGEST_NAME} characters, not {len(name)}")
-    if not _NAME_LETTERS.fullmatch(name):
-        raise InvalidSkillName(name, "only the letters a-z, digits and hyphens are allowed")
-    if name.startswith("-") or name.endswith("-") or "--" in name:
-        raise InvalidSkillName(name, "a hyphen must stand alone between letters or digits")
-    return name
 
 
 def safe_join(root: Path, *parts: str) -> Path:

@@ -1,4 +1,4 @@
-"""Where things are: a project's root and identity, the user's data, the projects known so far. No subprocess is run.
+"""Where things are: a project and its identity, the user's data and configuration, known projects. No subprocess runs.
 
 A *project* is the nearest directory at or above the start that has a ``.git``, else the nearest that has a ``.waggle``,
 else the start itself. Files of a project lie under its `Project.root`; in a linked git worktree that is the worktree,
@@ -33,7 +33,20 @@ from waggle.errors import SettingsError, StoreUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Project", "find_project", "known_projects", "remember_project", "user_data_dir"]
+__all__ = [
+    "VARIABLES",
+    "Project",
+    "find_project",
+    "is_configured",
+    "known_projects",
+    "project_config_file",
+    "remember_project",
+    "user_config_file",
+    "user_data_dir",
+]
+
+#: Environment variables that say where things are; any other ``WAGGLE_`` variable is a setting.
+VARIABLES: Final = frozenset({"WAGGLE_CONFIG", "WAGGLE_HOME"})
 
 _FILE_BYTES: Final = 1024 * 1024  #: largest file that is read here; git's own and ours have a few kB
 _ORIGIN_HOPS: Final = 5  #: clones of clones that are followed; a longer chain, or a circle, ends at a path
@@ -282,3 +295,42 @@ def _read_projects(path: Path) -> list[str]:
         case {"version": 1, "projects": [*roots]}:
             return [root for root in roots if isinstance(root, str)]
     raise ValueError("version 1 and a list of paths are expected")
+
+
+# --- configuration ----------------------------------------------------------------------------------------
+
+
+def user_config_file() -> Path | None:
+    """The user's file, which need not exist; None where the user has no home.
+
+    Raises:
+        SettingsError: ``WAGGLE_CONFIG`` is a relative path.
+    """
+    named = os.environ.get("WAGGLE_CONFIG")
+    if named:
+        if not Path(named).is_absolute():
+            raise SettingsError("WAGGLE_CONFIG", f"{named!r} is not an absolute path")
+        return Path(named)
+    import platformdirs  # noqa: PLC0415 - not needed where the variable is set
+
+    with suppress(RuntimeError):  # no home
+        directory = platformdirs.user_config_path("waggle", appauthor=False)
+        if directory.is_absolute():  # never a directory called ``~`` below the working directory
+            return directory / "config.toml"
+    return None
+
+
+def project_config_file(root: Path) -> Path:
+    """The file of the project with this root; it need not exist."""
+    return root / ".waggle" / "config.toml"
+
+
+def is_configured(root: Path) -> bool:
+    """Whether there is any setting to read: a file, or a variable.
+
+    Raises:
+        SettingsError: ``WAGGLE_CONFIG`` is a relative path.
+    """
+    if any(name.startswith("WAGGLE_") and name not in VARIABLES for name in os.environ):
+        return True
+    return any(path is not None and path.exists() for path in (user_config_file(), project_config_file(root)))

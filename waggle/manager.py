@@ -95,6 +95,7 @@ class Manager:
         )
         self._known = KnownRoutes()
         self._learned: list[Route] = []
+        self._remember: Callable[[], None] | None = None  # puts the project among the user's known ones
         self._load()
         for route in routes:
             self._know(route, usable=True)
@@ -107,28 +108,40 @@ class Manager:
         config: ManagerConfig | None = None,
         tools: ToolTable | None = None,
         strategies: Sequence[Callable[[str], ReplayStrategy]] = (),
-        location: Literal["tree", "home"] = "tree",
+        location: Literal["tree", "home"] | None = None,
     ) -> Manager:
         """Open the memory of the project that `path` lies in: its stores, its ledger, its routes.
+
+        What is not given is taken from the settings, if there are any: the user's file, the project's, the environment.
 
         Works without a home directory and on a read-only disk: what can be read is used, what cannot be written is
         reported once.
 
         Raises:
             StoreUnavailable: `path` does not exist.
+            SettingsError: a setting is wrong; several are an ``ExceptionGroup`` of them.
         """
         project = locate.find_project(path)
+        if locate.is_configured(project.root):
+            from waggle.settings import load_settings  # noqa: PLC0415 - pydantic, where nothing is set, is not needed
+
+            settings = load_settings(project.root).settings
+            config, tools = config or settings.manager_config(), tools or settings.tool_table()
+            location = location or settings.location
         tools = tools or ToolTable()
         user: Store | None = None
         try:
             user = user_store(tools=tools)
-            store = project_store(project, location=location, tools=tools)
+            store = project_store(project, location=location or "tree", tools=tools)
         except WaggleError as error:
             _log.warning("%s (this project's own memory is used all the same)", error)
             store = project_store(project, tools=tools)
         spelled = os.path.abspath(path)  # noqa: PTH100 - as the agent spells it: links must stay
         root = spelled if os.path.realpath(spelled) == str(project.root) else str(project.root)
-        return cls(config, store=store, user=user, tools=tools, strategies=strategies, root=root)
+        manager = cls(config, store=store, user=user, tools=tools, strategies=strategies, root=root)
+        if user:
+            manager._remember = functools.partial(locate.remember_project, user.directory.parent, project.main_root)
+        return manager
 
     # --- conversations ---
 
@@ -291,6 +304,9 @@ class Manager:
 
         def write() -> None:
             promotion = store.promote(route)
+            remember, self._remember = self._remember, None
+            if remember:  # what this project holds can be promoted to the user's store from now on
+                remember()
             if promotion.status is Status.CREATED:
                 ledger.append(LedgerEntry(promotion.name, len(route.steps), event="promoted", at=route.learned_at))
 

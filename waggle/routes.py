@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from waggle import jsonvalue, redact
 from waggle.calls import Step, part_of
+from waggle.errors import InvalidSkillName
 from waggle.miner import Param
 
 if TYPE_CHECKING:
@@ -29,12 +30,17 @@ __all__ = [
     "Route",
     "RouteStep",
     "Scope",
+    "check_skill_name",
     "fires_from",
     "named",
     "param_names",
     "patterns",
     "route_from",
 ]
+
+
+_LONGEST_NAME: Final = 64  # the rule of the Agent Skills standard
+_NAME_LETTERS: Final = re.compile(r"[a-z0-9-]*")
 
 
 class Scope(StrEnum):
@@ -208,6 +214,23 @@ def named(route: Route) -> Route:
     slug = "-".join(word for word in words if word)[: 64 - 9].strip("-") or "route"
     name = f"{slug}-{digest}"
     return replace(route, name=name)
+
+
+def check_skill_name(name: str) -> str:
+    """Return a name that may be a skill's, which is also a directory's.
+
+    Raises:
+        InvalidSkillName: it breaks the rule of the Agent Skills standard; the error says which.
+    """
+    if not name:
+        raise InvalidSkillName(name, "it must not be empty")
+    if len(name) > _LONGEST_NAME:
+        raise InvalidSkillName(name, f"it must have at most {_LONGEST_NAME} characters, not {len(name)}")
+    if not _NAME_LETTERS.fullmatch(name):
+        raise InvalidSkillName(name, "only the letters a-z, digits and hyphens are allowed")
+    if name.startswith("-") or name.endswith("-") or "--" in name:
+        raise InvalidSkillName(name, "a hyphen must stand alone between letters or digits")
+    return name
 
 
 def _slug(text: str) -> str:

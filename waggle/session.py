@@ -139,6 +139,9 @@ class Session:
             with self._lock:
                 self._take(self._recorder.abort())
                 self._started.clear()
+                if self._on_sweep and self._since_sweep:
+                    self._since_sweep = 0
+                    self._on_sweep(self._miner)
         except Exception as error:  # noqa: BLE001 - as in start
             self._faults.note("close", error)
 

@@ -19,12 +19,11 @@ import os
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from waggle import _defaults, files
+from waggle import _defaults, files, locate
 from waggle.config import ManagerConfig
 from waggle.errors import SettingsError
 from waggle.miner import MineConfig
@@ -32,6 +31,7 @@ from waggle.tools import ToolTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 __all__ = [
     "LoadedSettings",
@@ -39,14 +39,12 @@ __all__ = [
     "Settings",
     "describe_settings",
     "load_settings",
-    "project_config_file",
     "unknown_variables",
-    "user_config_file",
 ]
 
 _PREFIX: Final = "WAGGLE_"
 #: Variables of this project that are no settings.
-_OTHER_VARIABLES: Final = frozenset({"WAGGLE_CONFIG", "WAGGLE_HOME"})
+_OTHER_VARIABLES: Final = locate.VARIABLES
 #: Lists that add up over the sources instead of replacing each other, so that nobody's distrust is lost.
 _ADDING: Final = frozenset({"tools_allow", "tools_deny"})
 _ENVIRONMENT: Final = "environment"
@@ -174,31 +172,6 @@ def _value(settings: Settings, name: str) -> object:
 # --- sources ------------------------------------------------------------------------------------------------
 
 
-def user_config_file() -> Path | None:
-    """The user's file, which need not exist; None where the user has no home.
-
-    Raises:
-        SettingsError: ``WAGGLE_CONFIG`` is a relative path.
-    """
-    named = os.environ.get("WAGGLE_CONFIG")
-    if named:
-        if not Path(named).is_absolute():
-            raise SettingsError("WAGGLE_CONFIG", f"{named!r} is not an absolute path")
-        return Path(named)
-    import platformdirs  # noqa: PLC0415 - not needed where the variable is set
-
-    with suppress(RuntimeError):  # no home
-        directory = platformdirs.user_config_path("waggle", appauthor=False)
-        if directory.is_absolute():  # never a directory called ``~`` below the working directory
-            return directory / "config.toml"
-    return None
-
-
-def project_config_file(root: Path) -> Path:
-    """The file of the project with this root; it need not exist."""
-    return root / ".waggle" / "config.toml"
-
-
 @dataclass(slots=True)
 class _Layer:
     """What one source says.
@@ -259,14 +232,14 @@ def _layers(
     project_root: Path | None, arguments: Mapping[str, object], problems: list[SettingsError]
 ) -> Iterator[_Layer]:
     try:
-        user_file = user_config_file()
+        user_file = locate.user_config_file()
     except SettingsError as error:
         problems.append(error)
         user_file = None
     if user_file:
         yield _file_layer("user file", user_file, problems, must_exist=bool(os.environ.get("WAGGLE_CONFIG")))
     if project_root:
-        yield _file_layer("project file", project_config_file(project_root), problems)
+        yield _file_layer("project file", locate.project_config_file(project_root), problems)
     yield _Layer(
         _ENVIRONMENT,
         _ENVIRONMENT,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from waggle import files, locate, singlefile, skillfile
 from waggle._defaults import SKILL_FILE_BYTES
 from waggle.errors import SkillFileError
-from waggle.routes import Disabled, Route, Scope
+from waggle.routes import Disabled, Route, Scope, check_skill_name
 from waggle.script import run_script
 from waggle.tools import ToolTable
 
@@ -176,7 +176,7 @@ class Store:
         for entry in self._entries():
             if entry.name in (name, f"{name}.md") and (route := self._read(entry)):
                 return route
-        files.check_skill_name(name.replace("_", "-"))
+        check_skill_name(name.replace("_", "-"))
         return None
 
     def metas(self) -> list[Meta]:
@@ -218,6 +218,12 @@ class Store:
         """Whether a person has changed a skill or added a file to it."""
         if (self.directory / f"{route.name}.md").is_file():
             return False  # the single file holds nothing that invites editing
+        try:
+            return self._differs(route)
+        except SkillFileError:
+            return True  # nothing we wrote is too large, or no UTF-8
+
+    def _differs(self, route: Route) -> bool:
         written = self._rendered(route)
         folder = self.directory / route.name
         present = {path.relative_to(folder).as_posix() for path in self.files_of(route.name)}
@@ -258,7 +264,7 @@ class Store:
                     return Promotion(name, Status.KNOWN)
                 files.replace(path, _encoded(singlefile.render(route) or ""))
                 return Promotion(name, Status.CREATED)
-            folder = self.directory / files.check_skill_name(name)
+            folder = self.directory / check_skill_name(name)
             if not folder.exists():
                 rendered = {relative: _encoded(text) for relative, text in self._rendered(route).items()}
                 files.new_directory(folder, rendered)

@@ -253,7 +253,7 @@ words = st.text(min_size=0, max_size=30)
 @pytest.mark.case("HC-15")
 @given(st.lists(st.tuples(st.sampled_from(["read", "mcp__a__B c", "日本"]), words), min_size=2, max_size=6))
 def test_a_generated_name_is_legal_and_differs_for_different_routes(steps: list[tuple[str, str]]) -> None:
-    from waggle.files import check_skill_name
+    from waggle.routes import check_skill_name
 
     one = route(*((tool, {"path": path}) for tool, path in steps))
     other = route(*((tool, {"path": path + "x"}) for tool, path in steps))

@@ -1,0 +1,213 @@
+"""Writes ``docs/cli.md`` from the commands themselves: ``python -m waggle.cli.reference > docs/cli.md``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from waggle import jsonvalue
+from waggle.cli.app import EXIT_CODES, cli
+from waggle.settings import describe_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["JSON_KEYS", "reference"]
+
+_RULE_KEYS: Final = {
+    "learned_on": "sessions learned on",
+    "replayed": "sessions replayed",
+    "turns": "turns in them",
+    "ceiling": "turns that could be saved at all",
+    "routes": "routes learned",
+    "saved": "turns saved",
+    "saved_share": "the same as a share of the turns, 0 to 1",
+    "saved_low": "lower end of its 95 % interval",
+    "saved_high": "upper end",
+    "lookups": "lookups made",
+    "used": "lookups that answered a call",
+    "precision": "used / lookups; null without lookups",
+    "detours": "lookups - used",
+    "detours_per_session": "detours / replayed",
+    "tokens_saved": "tokens saved",
+    "tokens_spent": "tokens spent",
+    "fired": "lookups by route name",
+}
+_RESULTS: Final = {
+    "rules[].name": "a column of the table",
+    "rules[].title": "its heading",
+    "groups[].group": "agent and repository; the last group is `total`",
+    **{f"groups[].rules.NAME.{key}": about for key, about in _RULE_KEYS.items()},
+}
+
+#: What ``--json`` prints, by command: the path of each value, and what it is. These keys are stable.
+JSON_KEYS: Final[dict[str, dict[str, str]]] = {
+    "demo": {
+        "sessions": "sessions read",
+        **_RESULTS,
+        "libraries[].rule": "name of the rule",
+        "libraries[].group": "agent and repository",
+        "libraries[].folder": "where its skills lie",
+        "libraries[].skills[]": "their names, in the order they were learned",
+        "shown": "path of the skill shown; null when none was learned",
+    },
+    "mine": {
+        "dry_run": "whether nothing was written",
+        "sessions": "sessions read",
+        "store": "folder of the skills",
+        "skills[].name": "the skill",
+        "skills[].status": "`new`, `known` or `edited`",
+        "skills[].steps": "lookups in it",
+        "skills[].seen": "occurrences when it was learned",
+        "skills[].sessions": "sessions they were in",
+        "problems[]": "what of the recordings was left out, `path:line: problem`",
+    },
+    "replay": {
+        "learn_share": "share of the tasks learned on; null with `--learn`",
+        "left_out": "sessions to learn on whose task is replayed",
+        **_RESULTS,
+        "problems[]": "what of the recordings was left out, `path:line: problem`",
+    },
+    "ls": {
+        "skills[].name": "the skill",
+        "skills[].scope": "`project` or `user`",
+        "skills[].uses": "replays that gave something",
+        "skills[].yield": "tokens they gave",
+        "skills[].fails": "replays that gave nothing",
+        "skills[].seen": "occurrences when it was learned",
+        "skills[].sessions": "sessions they were in",
+        "skills[].disabled": "why it is switched off; null when it is not",
+        "skills[].description": "what it does and when to use it",
+        "skills[].path": "its folder",
+        "invalid[]": "what could not be read, `path:line: problem`",
+    },
+    "show": {
+        "route": "the content of `route.json`",
+        "ledger.uses": "replays that gave something",
+        "ledger.yield": "tokens they gave",
+        "ledger.fails": "replays that gave nothing",
+        "ledger.last_used": "latest use, UTC, or null",
+        "ledger.last_failed": "latest failure, or null",
+        "ledger.last_promoted": "when it became a skill, or null",
+        "ledger.last_demoted": "when it was switched off, or null",
+        "files[]": "paths of its files",
+        "skill": "the text of `SKILL.md`",
+    },
+    "export": {
+        "dry_run": "whether nothing was written",
+        "to": "the folder given",
+        "skills[].name": "the skill",
+        "skills[].status": "`new`, `updated`, `unchanged`, `skipped` or `refused`",
+        "skills[].to": "the folder of its copy",
+        "skills[].reason": "why it was skipped or refused; else empty",
+    },
+    "gc": {
+        "dry_run": "whether nothing was changed",
+        "actions[].action": "`gc` (a duplicate goes), `demote`, `prune`, `promote`, or `keep` (what a person edited)",
+        "actions[].scope": "`project` or `user`",
+        "actions[].name": "the skill",
+        "actions[].reason": "why",
+        "invalid[]": "what could not be read, `path:line: problem`",
+        "result": "null with `--dry-run`, else:",
+        "result.removed_project": "duplicates deleted",
+        "result.removed_user": "the same in the user's store",
+        "result.pruned_project": "unused skills deleted",
+        "result.pruned_user": "the same in the user's store",
+        "result.demoted": "skills switched off",
+        "result.promoted": "skills copied to the user's store",
+        "result.ledger_lines_dropped": "lines that belonged to no skill",
+    },
+    "config": {
+        "user_file": "path of the user's file, whether it is there or not; null without a home",
+        "project_file": "path of the project's file",
+        "settings.NAME.value": "the value",
+        "settings.NAME.unit": "its unit, or empty",
+        "settings.NAME.source": "where it came from",
+        "settings.NAME.about": "what it means",
+    },
+    "verify": {
+        "skills": "skills looked at",
+        "problems": "findings that are no notes",
+        "findings[].path": "the file",
+        "findings[].line": "the line, or null",
+        "findings[].kind": "`problem`, `corrupt` (a ledger line that is no record) or `note`",
+        "findings[].problem": "what is wrong, and what to do",
+    },
+    "doctor": {
+        "healthy": "whether there is no problem",
+        "checks[].check": "what was looked at",
+        "checks[].state": "`ok`, `note` or `problem`",
+        "checks[].found": "what was seen",
+        "checks[].remedy": "what to do; empty when all is well",
+    },
+}
+
+
+def reference() -> str:
+    """The page: conventions, exit codes, settings, then every command with its arguments, options and JSON keys."""
+    lines = ["# The command line", "", "<!-- generated: python -m waggle.cli.reference > docs/cli.md -->", ""]
+    lines += [_paragraphs(cli.help), "", *_conventions(), *_settings()]
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        if command := cli.get_command(context, name):
+            lines += _command(name, command)
+    return "\n".join(lines)
+
+
+_CONVENTIONS: Final = """\
+What a command found goes to standard output, everything else (progress, notes, errors) to standard error, one line a
+problem: `path:line: problem`. Text for people may change; the keys of `--json` do not. Times are UTC, paths are as the
+system spells them. Nothing is coloured but the progress bar, which only a terminal gets and which heeds `NO_COLOR`.
+A reader that goes away early (`waggle ls | head`) is no error.
+"""
+
+_SETTINGS: Final = """\
+Each source counts more than the one before: the defaults; the user's file, `waggle/config.toml` in the user's
+configuration directory or what `WAGGLE_CONFIG` names; the project's file, `.waggle/config.toml`; a variable, `WAGGLE_`
+and the name in capitals (`WAGGLE_STALE_DAYS`, `WAGGLE_MINE_K`; lists with commas); an option of the command. The two
+lists of tools add up over the sources. A project's file cannot set `tools_allow`, and cannot switch on `learn` or
+`replay` when the user's file has switched it off. In a file, `mine.k` is `k` in the table `[mine]`.
+"""
+
+
+def _conventions() -> Iterator[str]:
+    yield from (_CONVENTIONS, "## Exit codes", "", "| code | meaning |", "|---|---|")
+    yield from (f"| {code} | {about} |" for code, about in EXIT_CODES)
+    yield ""
+
+
+def _settings() -> Iterator[str]:
+    yield from ("## Settings", "", _SETTINGS, "| setting | default | unit | meaning |", "|---|---|---|---|")
+    for name, unit, about, default in describe_settings():
+        shown = jsonvalue.dumps(jsonvalue.to_json(default)[0]).decode()
+        yield f"| `{name}` | `{shown}` | {unit} | {about} |"
+    yield ""
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    given = " ".join(["waggle", name, "[OPTIONS]", *(each.metavar or (each.name or "").upper() for each in arguments)])
+    yield from (f"## waggle {name}", "", "```", given, "```", "", _paragraphs(command.help), "")
+    yield from ("| option | meaning |", "|---|---|")
+    for option in command.params:
+        if isinstance(option, click.Option):
+            spelled = " ".join([", ".join(option.opts), *([option.metavar] if option.metavar else [])])
+            yield f"| `{spelled}` | {option.help} |".replace("[project|user]", "project\\|user")
+    yield from ("", "`--json` prints:", "", "| key | value |", "|---|---|")
+    for key, about in JSON_KEYS[name].items():
+        yield f"| `{key}` | {about} |"
+    yield ""
+
+
+def _paragraphs(text: str | None) -> str:
+    """A command's help as Markdown, one line a paragraph."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(text or "")).replace("*", "\\*")
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # it is a file here
+    sys.stdout.write(reference())

@@ -1,0 +1,221 @@
+"""Commands about stored skills: ``ls``, ``show``, ``export``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from waggle import _render, files, jsonvalue, skillfile
+from waggle._defaults import EXIT_OK, EXIT_PROBLEMS, SKILL_FILE_BYTES
+from waggle.cli import options
+from waggle.cli.copying import apply_copies, plan_copies
+from waggle.cli.place import open_place, stats_of, texts
+from waggle.errors import SkillFileError
+from waggle.ledger import Stat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from waggle.jsonvalue import JsonObject
+    from waggle.routes import Route, Scope
+    from waggle.store import Store
+
+__all__ = ["Found", "export", "find_skill", "ls", "ranked", "show"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stored route with what its ledger says of it.
+
+    Attributes:
+        route: the route.
+        store: where it lies.
+        stat: uses, yield and failures.
+    """
+
+    route: Route
+    store: Store
+    stat: Stat
+
+    def as_json(self) -> JsonObject:
+        """What ``ls --json`` says of it."""
+        route, stat = self.route, self.stat
+        return {
+            "name": route.name,
+            "scope": route.scope.value,
+            "uses": stat.uses,
+            "yield": stat.yield_tokens,
+            "fails": stat.fails,
+            "seen": route.count,
+            "sessions": route.support,
+            "disabled": route.disabled.reason if route.disabled else None,
+            "description": skillfile.describe(route),
+            "path": str(self.store.path_of(route.name)),
+        }
+
+
+def ranked(stores: Iterable[Store]) -> tuple[list[Found], list[SkillFileError]]:
+    """All routes of some stores, most yield first, then by name; and what could not be read.
+
+    Raises:
+        StoreUnavailable: a ledger cannot be read.
+        OSError: a store's directory is there and cannot be read.
+    """
+    found: list[Found] = []
+    invalid: list[SkillFileError] = []
+    for store in stores:
+        listing, stats = store.contents(), stats_of(store)
+        found += [Found(route, store, stats.get(route.name) or Stat()) for route in listing.routes]
+        invalid += listing.invalid
+    found.sort(key=lambda each: (-each.stat.yield_tokens, each.route.name))
+    return found, invalid
+
+
+def find_skill(stores: Sequence[Store], name: str) -> Found:
+    """One skill by name, from the first store that has it.
+
+    Raises:
+        SkillFileError: no store has it, or it cannot be read.
+        InvalidSkillName: no skill can have this name.
+    """
+    for store in stores:
+        route = store.read(name)
+        if route:
+            return Found(route, store, stats_of(store).get(name) or Stat())
+    raise SkillFileError(stores[0].directory, None, f"there is no skill {name!r}; `waggle ls` lists what there is")
+
+
+# --- ls -------------------------------------------------------------------------------------------------------
+
+_LS_COLUMNS: Final = (
+    _render.Column("name"),
+    _render.Column("scope"),
+    _render.Column("uses", number=True),
+    _render.Column("yield", number=True),
+    _render.Column("fails", number=True),
+    _render.Column("seen", number=True),
+    _render.Column("what it does"),
+)
+
+
+@click.command()
+@options.project
+@options.scope("Only the project's skills, or only the user's. Default: both.")
+@options.as_json
+def ls(*, directory: Path, scope: Scope | None, as_json: bool) -> int:
+    """List skills, most useful first.
+
+    "uses" counts the replays that gave something, "yield" the tokens of what they gave, estimated at four bytes a
+    token, "fails" the replays that gave nothing, "seen" the occurrences when the route was learned.
+    """
+    found, invalid = ranked(open_place(directory).stores(scope))
+    if as_json:
+        _render.document({"skills": [each.as_json() for each in found], "invalid": texts(invalid)})
+        return EXIT_OK
+    if found:
+        _render.out(_render.table(_LS_COLUMNS, [_row(each) for each in found]))
+    else:
+        _render.note("There are no skills yet; `waggle mine TRACE...` learns them from recorded sessions.")
+    for problem in invalid:
+        _render.note(str(problem))
+    return EXIT_OK
+
+
+def _row(found: Found) -> list[str]:
+    route, stat = found.route, found.stat
+    about = skillfile.describe(route).rpartition(". ")[0]  # the last sentence is the same for all: when to use it
+    if route.disabled:
+        about = f"(switched off: {route.disabled.reason}) {about}"
+    numbers = (stat.uses, stat.yield_tokens, stat.fails, route.count)
+    return [route.name, route.scope.value, *(f"{number:,}" for number in numbers), about]
+
+
+# --- show -----------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("name")
+@options.project
+@options.scope("Look only in the project's store, or only in the user's. Default: the project's, then the user's.")
+@options.as_json
+def show(*, name: str, directory: Path, scope: Scope | None, as_json: bool) -> int:
+    """Show one skill.
+
+    Prints its text as it is, where its files lie, and what came of it.
+    """
+    found = find_skill(open_place(directory).stores(scope), name)
+    paths = list(found.store.files_of(name))
+    text = _skill_text(paths)
+    if as_json:
+        route = jsonvalue.loads(skillfile.render_route(found.route))
+        lies: list[jsonvalue.JsonValue] = [str(path) for path in paths]
+        _render.document({"route": route, "ledger": _stat_json(found.stat), "files": lies, "skill": text})
+        return EXIT_OK
+    stat = found.stat
+    used = f", last used {_stamp(stat.last_used)}" if stat.last_used else ""
+    ledger = f"uses {stat.uses:,}, yield {stat.yield_tokens:,} tokens, fails {stat.fails:,}{used}"
+    places = [f"  {_render.plain(str(path))}" for path in paths]
+    lines = [text.rstrip("\n"), "", "Files:", *places, "Ledger:", f"  {ledger}"]
+    _render.out("\n".join(lines))
+    return EXIT_OK
+
+
+def _skill_text(paths: Sequence[Path]) -> str:
+    """The text that people and agents read: ``SKILL.md``, or the original's single file."""
+    for path in paths:
+        if path.suffix == ".md" and (path.name == "SKILL.md" or len(paths) == 1):
+            return files.read_bytes(path, limit=SKILL_FILE_BYTES).decode("utf-8", "surrogateescape")
+    raise SkillFileError(paths[0].parent, None, "SKILL.md is missing; mine the sessions again, or delete the folder")
+
+
+def _stamp(at: datetime | None) -> str | None:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at else None
+
+
+def _stat_json(stat: Stat) -> JsonObject:
+    return {
+        "uses": stat.uses,
+        "yield": stat.yield_tokens,
+        "fails": stat.fails,
+        "last_used": _stamp(stat.last_used),
+        "last_failed": _stamp(stat.last_failed),
+        "last_promoted": _stamp(stat.last_promoted),
+        "last_demoted": _stamp(stat.last_demoted),
+    }
+
+
+# --- export ---------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@options.to_directory("Where the agent looks for skills, such as .claude/skills. Required.", required=True)
+@options.project
+@options.scope("Only the project's skills, or only the user's. Default: both; of equal names the project's.")
+@options.dry_run
+@options.as_json
+def export(
+    *, names: tuple[str, ...], to: Path, directory: Path, scope: Scope | None, dry_run: bool, as_json: bool
+) -> int:
+    """Copy skills to where an agent looks.
+
+    Without a NAME, copies all that are not switched off. A copy made earlier is brought up to date, so edit the skill
+    and not its copy. A folder that is no copy of the skill is never touched: it is named, and the exit code is 1.
+    """
+    copies = plan_copies(open_place(directory).stores(scope), to, names)
+    if not dry_run:
+        apply_copies(copies)
+    if as_json:
+        shown: list[jsonvalue.JsonValue] = [
+            {"name": copy.name, "status": copy.status, "to": str(copy.to), "reason": copy.reason} for copy in copies
+        ]
+        _render.document({"dry_run": dry_run, "to": str(to), "skills": shown})
+    else:
+        rows = [[copy.status, str(copy.to), copy.reason] for copy in copies]
+        _render.out(_render.table([_render.Column(title) for title in ("status", "folder", "why")], rows))
+    return EXIT_PROBLEMS if any(copy.status == "refused" for copy in copies) else EXIT_OK
