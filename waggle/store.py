@@ -26,7 +26,18 @@ if TYPE_CHECKING:
 
     from waggle.locate import Project
 
-__all__ = ["Form", "Listing", "Meta", "Promotion", "Status", "Store", "load_routes", "project_store", "user_store"]
+__all__ = [
+    "Form",
+    "Listing",
+    "Meta",
+    "Promotion",
+    "Status",
+    "Store",
+    "load_routes",
+    "project_store",
+    "read_text",
+    "user_store",
+]
 
 #: How routes are written: as directories of the Agent Skills standard, or as the original's single files.
 Form = Literal["skill", "file"]
@@ -150,7 +161,7 @@ class Store:
             return self._read_directory(path, entry.name)
         if not entry.name.endswith(".md"):
             return None
-        route = singlefile.parse(path, _text(path))
+        route = singlefile.parse(path, read_text(path))
         return replace(route, scope=self.scope) if route else None
 
     def _read_directory(self, path: Path, name: str) -> Route | None:
@@ -230,9 +241,9 @@ class Store:
         if present != set(written):
             return True
         script = written.get("scripts/run.sh")
-        if script is not None and _text(folder / "scripts/run.sh") != script:
+        if script is not None and read_text(folder / "scripts/run.sh") != script:
             return True
-        return not skillfile.is_as_generated(_text(folder / "SKILL.md"), route, has_script=script is not None)
+        return not skillfile.is_as_generated(read_text(folder / "SKILL.md"), route, has_script=script is not None)
 
     # --- writing ---
 
@@ -294,7 +305,7 @@ class Store:
             off = replace(route, disabled=Disabled(at, reason))
             path = self.directory / f"{name}.md"
             if path.is_file():
-                files.replace(path, _encoded(singlefile.with_disabled(_text(path))))
+                files.replace(path, _encoded(singlefile.with_disabled(read_text(path))))
             else:
                 self._rewrite(off)
             return True
@@ -310,7 +321,7 @@ class Store:
         files.replace(folder / "route.json", _encoded(skillfile.render_route(new)))
         path = folder / "SKILL.md"
         has_script = (folder / "scripts" / "run.sh").is_file()
-        text = skillfile.with_generated_part(_text(path), new, has_script=has_script)
+        text = skillfile.with_generated_part(read_text(path), new, has_script=has_script)
         if text is None:
             return False
         files.replace(path, _encoded(text))
@@ -335,11 +346,12 @@ class Store:
         return files.lock(self.directory)
 
 
-def _text(path: Path) -> str:
-    """A skill file's text.
+def read_text(path: Path) -> str:
+    """Read a skill file's text.
 
     Raises:
-        SkillFileError: too large, or not UTF-8.
+        SkillFileError: too large, not a regular file, or not UTF-8.
+        OSError: it cannot be read, or is not there.
     """
     try:
         return files.read_bytes(path, limit=SKILL_FILE_BYTES).decode("utf-8")

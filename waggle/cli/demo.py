@@ -123,8 +123,7 @@ _COLUMNS: Final = (
     *(
         _render.Column(title, number=True)
         for title in (
-            "learned on",
-            "replayed",
+            "sessions",
             "turns",
             "ceiling",
             "routes",
@@ -144,17 +143,19 @@ _WHY_NOTHING: Final = (
 
 
 def _row(report: Report, name: str) -> list[str]:
-    counts = (len(report.scores), *(report.total(what) for what in ("turns", "ceiling")), report.routes)
-    gains = [report.total(what) for what in ("lookups", "detours", "saved", "tokens_saved")]
-    return [name, *(f"{number:,}" for number in (report.learned_on, *counts, *gains))]
+    sessions = f"{report.learned_on:,} + {len(report.scores):,}"
+    before = [report.total(what) for what in ("turns", "ceiling")]
+    after = [report.total(what) for what in ("lookups", "detours", "saved", "tokens_saved")]
+    return [name, sessions, *(f"{number:,}" for number in (*before, report.routes, *after))]
 
 
 def demo_text(demo: Demo) -> str:
     """The demo's report; ends with one skill in full and the folders of all."""
     lines = [
         f"{demo.sessions} recorded sessions of public coding agents. In each group, routes are learned on the",
-        "first half of the tasks and replayed on the other half. A turn is saved when all its calls had been",
-        "answered before; the ceiling counts the turns for which that is possible at all.",
+        "sessions of the first half of the tasks and replayed on those of the other half (a + b). A turn is",
+        "saved when all its calls had been answered before; the ceiling counts turns that only read, with",
+        "arguments that stood in earlier results.",
     ]
     for position, rule in enumerate(RULES):
         rows = [_row(group.reports[position], group.name) for group in demo.groups]

@@ -10,6 +10,7 @@ from waggle._defaults import LEDGER_LINE_BYTES, SKILL_FILE_BYTES
 from waggle.errors import InvalidSkillName, SkillFileError
 from waggle.ledger import check_ledger
 from waggle.script import run_script
+from waggle.store import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -121,7 +122,7 @@ def _skill(folder: Path, route: Route | None, store: Store) -> Iterator[Finding]
     path = folder / "SKILL.md"
     text = None
     try:
-        text = _text(path)
+        text = read_text(path)
         yield from _front_matter(path, text, folder.name)
     except FileNotFoundError:
         yield Finding(path, "is missing; delete the folder, or mine the sessions again")
@@ -137,15 +138,6 @@ def _skill(folder: Path, route: Route | None, store: Store) -> Iterator[Finding]
     if text and not any(as_we_write):
         yield Finding(path, "the generated part was edited by hand; it is left as it is from now on", kind="note")
     yield from _script(folder / "scripts" / "run.sh", run_script(route, store.tools))
-
-
-def _text(path: Path) -> str:
-    try:
-        return files.read_bytes(path, limit=SKILL_FILE_BYTES).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SkillFileError(path, None, f"is not UTF-8: byte {error.start} cannot be read") from None
-    except ValueError as error:
-        raise SkillFileError(path, None, str(error)) from None
 
 
 def _front_matter(path: Path, text: str, folder: str) -> Iterator[Finding]:
@@ -189,7 +181,7 @@ def _route_file(path: Path, route: Route) -> Iterator[Finding]:
 
 def _script(path: Path, expected: str | None) -> Iterator[Finding]:
     try:
-        actual: str | None = _text(path)
+        actual: str | None = read_text(path)
     except (FileNotFoundError, NotADirectoryError):
         actual = None
     except (OSError, ValueError) as error:
