@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import ROOT
 from waggle._defaults import KNOWN_PROJECTS
 from waggle.errors import SettingsError, StoreUnavailable
+from waggle.jsonvalue import dumps
 from waggle.locate import find_project, known_projects, remember_project, user_data_dir
 
 if TYPE_CHECKING:
@@ -343,13 +344,21 @@ def test_projects_are_remembered_once_and_listed_in_order(base: Path) -> None:
 
 
 def test_projects_that_are_gone_are_forgotten_first_then_the_oldest(base: Path) -> None:
-    for name in ("old", "older"):
-        (base / name).mkdir()
-    remember_project(base, base / "old")
-    remember_project(base, base / "older")
-    for number in range(KNOWN_PROJECTS - 1):
-        remember_project(base, base / f"gone{number}")
-    assert known_projects(base) == [base / "old", base / "older"]
+    gone = [str(base / f"gone{number}") for number in range(KNOWN_PROJECTS - 1)]
+    (base / "old").mkdir()
+    (base / "new").mkdir()
+    (base / "projects.json").write_bytes(dumps({"version": 1, "projects": [str(base / "old"), *gone]}))
+    remember_project(base, base / "new")
+    assert known_projects(base) == [base / "new", base / "old"]
+
+
+def test_of_projects_that_are_all_there_the_oldest_is_forgotten(base: Path) -> None:
+    there = [base / f"{number:03}" for number in range(KNOWN_PROJECTS + 1)]
+    for root in there:
+        root.mkdir()
+    (base / "projects.json").write_bytes(dumps({"version": 1, "projects": [str(root) for root in there[:-1]]}))
+    remember_project(base, there[-1])
+    assert known_projects(base) == there[1:]
 
 
 def test_processes_that_remember_at_the_same_time_lose_nothing(base: Path) -> None:

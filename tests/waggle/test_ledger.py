@@ -1,0 +1,593 @@
+"""The ledger: what the original pins, and that no line is lost to a crash, a full disk, a neighbour or a bad line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks import streams
+from tests import strategies
+from tests.conftest import ROOT
+from waggle._defaults import LEDGER_LINE_BYTES
+from waggle.errors import StoreUnavailable
+from waggle.files import is_leftover
+from waggle.jsonvalue import dumps, loads
+from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, Stat, check_ledger, compact_ledger, read_ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from waggle.jsonvalue import JsonObject
+    from waggle.ledger import Event
+
+relaxed = settings(deadline=None)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.jsonl"
+
+
+def records(path: Path) -> list[JsonObject]:
+    return [cast("JsonObject", loads(line)) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+# --- what the original's tests pin ------------------------------------------------------------------------------------
+
+
+def test_uses_and_yield_are_summed_per_name(path: Path) -> None:
+    ledger = Ledger(path)
+    ledger.append(LedgerEntry("b", 2, 100))
+    ledger.append_many([LedgerEntry("a", 1, 5), LedgerEntry("b", 2, 50)])
+    assert list(read_ledger(path).items()) == [("b", Stat(uses=2, yield_tokens=150)), ("a", Stat(1, 5))]
+
+
+def test_uses_and_failures_are_kept_apart(path: Path) -> None:
+    Ledger(path).append_many(
+        [LedgerEntry("a", 1, 5), LedgerEntry("a", 1, 7, fail=True), LedgerEntry("a", 1, fail=True)]
+    )
+    assert read_ledger(path) == {"a": Stat(uses=1, yield_tokens=5, fails=2)}
+
+
+def test_a_ledger_that_is_missing_is_empty_and_stays_missing(path: Path) -> None:
+    assert read_ledger(path) == {}
+    assert check_ledger(path) == LedgerCheck(0)
+    assert compact_ledger(path, {"a"}) == 0
+    assert list(path.parent.iterdir()) == []
+
+
+def test_compaction_drops_the_names_that_are_gone_and_keeps_the_numbers_of_the_others(path: Path) -> None:
+    Ledger(path).append_many([LedgerEntry("a", 1, 5), LedgerEntry("gone", 1, 5), LedgerEntry("a", 1, fail=True)])
+    before = path.read_bytes()
+    assert compact_ledger(path, ["a"]) == 1
+    assert read_ledger(path) == {"a": Stat(1, 5, 1)}
+    assert path.read_bytes() == b"".join(line for line in before.splitlines(keepends=True) if b"gone" not in line)
+
+
+def test_a_line_is_written_as_the_original_writes_it(path: Path) -> None:
+    Ledger(path).append_many([LedgerEntry("wag_1", 2, 30), LedgerEntry("wag_1", 2, fail=True)])
+    assert path.read_bytes() == (
+        b'{"name":"wag_1","steps":2,"yield":30}\n{"name":"wag_1","steps":2,"yield":0,"fail":true}\n'
+    )
+
+
+def test_the_original_s_ledger_adds_up_to_its_own_sums(path: Path) -> None:
+    """100,000 lines of 500 names, and what the original counted in them."""
+    path.write_bytes(b"".join(dumps(cast("JsonObject", record)) + b"\n" for record in streams.ledger(100_000)))
+    golden = json.loads((ROOT / "tests" / "golden" / "original" / "ledger_stats.json").read_bytes())
+    stats = read_ledger(path)
+    assert {
+        name: {"Uses": stat.uses, "Yield": stat.yield_tokens, "Fails": stat.fails} for name, stat in stats.items()
+    } == golden
+    assert check_ledger(path) == LedgerCheck(100_000)
+
+
+# --- our own records --------------------------------------------------------------------------------------------------
+
+
+def test_times_and_events_follow_the_original_s_keys(path: Path) -> None:
+    late = NOON.astimezone(timezone(timedelta(hours=-5))) + timedelta(microseconds=7)
+    entry = LedgerEntry("a", 1, 2, fail=True, at=late, event="demoted", strategy="routes")
+    Ledger(path).append(entry)
+    assert path.read_bytes() == (
+        b'{"name":"a","steps":1,"yield":2,"fail":true,"at":"2026-03-01T12:00:00Z","event":"demoted","strategy":"routes"}\n'
+    )
+
+
+def test_the_latest_time_of_each_kind_is_known_whatever_the_order_of_the_lines(path: Path) -> None:
+    Ledger(path).append_many(
+        [
+            LedgerEntry("a", at=NOON + HOUR),
+            LedgerEntry("a", at=NOON),
+            LedgerEntry("a", fail=True, at=NOON + 3 * HOUR),
+            LedgerEntry("a", fail=True, at=NOON + 2 * HOUR),
+            LedgerEntry("a", event="promoted", at=NOON - HOUR),
+            LedgerEntry("a", event="demoted", at=NOON - 3 * HOUR),
+            LedgerEntry("a", event="demoted", at=NOON - 2 * HOUR),
+            LedgerEntry("a"),
+        ]
+    )
+    assert read_ledger(path) == {
+        "a": Stat(3, 0, 2, NOON + HOUR, NOON + 3 * HOUR, last_promoted=NOON - HOUR, last_demoted=NOON - 2 * HOUR)
+    }
+
+
+@pytest.mark.parametrize("at", ['"yesterday"', '"9999"', "12", "null", '"2026-03-01"', "{}"])
+def test_a_time_that_is_none_spoils_neither_its_record_nor_the_known_times(path: Path, at: str) -> None:
+    Ledger(path).append(LedgerEntry("a", at=NOON))
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f'{{"name":"a","yield":1,"at":{at}}}\n{{"name":"a","steps":1,"yield":1,"at":{at}}}\n')
+    stat = read_ledger(path)["a"]
+    assert (stat.uses, stat.yield_tokens) == (3, 2)
+    assert stat.last_used in (NOON, None) if at == '"9999"' else stat.last_used == NOON
+    assert check_ledger(path) == LedgerCheck(3)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LedgerEntry(""),
+        lambda: LedgerEntry("a", -1),
+        lambda: LedgerEntry("a", yield_tokens=-1),
+        lambda: LedgerEntry("a", at=datetime(2026, 3, 1)),  # noqa: DTZ001 - the time without a zone is what is refused
+        lambda: LedgerEntry("a", event=cast("Event", "unknown")),
+    ],
+    ids=["no name", "steps", "yield", "no time zone", "event"],
+)
+def test_an_entry_that_would_not_read_back_cannot_be_made(make: Callable[[], LedgerEntry]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        make()
+
+
+@relaxed
+@given(st.lists(strategies.ledger_entries(), max_size=8))
+def test_what_is_appended_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, entries: list[LedgerEntry]) -> None:
+    path = tmp_path_factory.mktemp("ledger") / "ledger.jsonl"
+    Ledger(path).append_many(entries)
+    assert read_ledger(path) == expected(entries)
+    assert check_ledger(path) == LedgerCheck(len(entries))
+    if entries:
+        assert [record["name"] for record in records(path)] == [entry.name for entry in entries]
+
+
+def expected(entries: list[LedgerEntry]) -> dict[str, Stat]:
+    """The sums again, as plainly as they can be written down."""
+
+    def latest(chosen: list[LedgerEntry]) -> datetime | None:
+        return max((entry.at for entry in chosen if entry.at), default=None)
+
+    found = {}
+    for name in dict.fromkeys(entry.name for entry in entries):
+        own = [entry for entry in entries if entry.name == name]
+        replays = [entry for entry in own if entry.event == "replayed"]
+        uses = [entry for entry in replays if not entry.fail]
+        fails = [entry for entry in replays if entry.fail]
+        found[name] = Stat(
+            len(uses),
+            sum(entry.yield_tokens for entry in uses),
+            len(fails),
+            latest(uses),
+            latest(fails),
+            latest([entry for entry in own if entry.event == "promoted"]),
+            latest([entry for entry in own if entry.event == "demoted"]),
+        )
+    return found
+
+
+@pytest.mark.case("HC-01")
+def test_integers_beyond_64_bits_are_added_exactly(path: Path) -> None:
+    numbers = [2**64, 2**64 + 1, 10**40, 2**64 - 1, 2**63]
+    Ledger(path).append_many([LedgerEntry("a", 1, number) for number in numbers])
+    assert read_ledger(path) == {"a": Stat(5, sum(numbers))}
+
+
+@pytest.mark.case("HC-02")
+@pytest.mark.parametrize("name", ["caf\udce9", "\udc9d", "\U0001f600", "日本→"])
+def test_a_name_of_any_characters_comes_back_and_the_file_is_valid_utf_8(path: Path, name: str) -> None:
+    Ledger(path).append_many([LedgerEntry(name, 1, 1), LedgerEntry(name, 1, 1)])
+    path.read_bytes().decode("utf-8")
+    assert read_ledger(path) == {name: Stat(2, 2)}
+    assert compact_ledger(path, {name}) == 0
+
+
+@pytest.mark.case("HC-03")
+def test_line_separators_in_a_name_do_not_part_its_line(path: Path) -> None:
+    name = "a\u2028b\u2029c\u0085d\x0be\x0cf\r\ng"
+    Ledger(path).append(LedgerEntry(name, 1, 1))
+    assert path.read_bytes().count(b"\n") == 1
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write('{"name":"x\u2028y","yield":1}\n')
+    assert read_ledger(path) == {name: Stat(1, 1), "x\u2028y": Stat(1, 1)}
+
+
+# --- lines that are no records ----------------------------------------------------------------------------------------
+
+BAD_LINES = {
+    "not JSON": b"{nonsense",
+    "not UTF-8": b'{"name":"\xff","steps":1,"yield":1}',
+    "blank": b"",
+    "spaces": b"   ",
+    "a number": b"12",
+    "a list": b'["name"]',
+    "a text": b'"name"',
+    "null": b"null",
+    "no name": b'{"steps":1,"yield":1}',
+    "an empty name": b'{"name":"","steps":1,"yield":1}',
+    "a name that is a list": b'{"name":["a"],"steps":1,"yield":1}',
+    "a yield that is a text": b'{"name":"a","steps":1,"yield":"1"}',
+    "a yield with a fraction": b'{"name":"a","steps":1,"yield":1.5}',
+    "a yield that is true": b'{"name":"a","steps":1,"yield":true}',
+    "an unknown event": b'{"name":"a","steps":1,"yield":1,"event":"pondered"}',
+    "an event that is a list": b'{"name":"a","steps":1,"yield":1,"event":[]}',
+    "too long": b'{"name":"a","steps":1,"yield":1,"pad":"' + b"x" * LEDGER_LINE_BYTES + b'"}',
+    "nested without end": b'{"name":"a","x":' + b"[" * 100_000,
+}
+
+
+@pytest.mark.case("HC-04")
+@pytest.mark.parametrize("line", BAD_LINES.values(), ids=BAD_LINES)
+def test_a_line_that_is_no_record_is_reported_by_its_number_and_hides_no_other(path: Path, line: bytes) -> None:
+    good = LedgerEntry("a", 1, 10).encode()
+    path.write_bytes(b"\n".join([good, line, good, line, good]) + b"\n")
+    assert read_ledger(path) == {"a": Stat(3, 30)}
+    check = check_ledger(path)
+    assert check == LedgerCheck(3, bad_lines=(2, 4))
+    assert check.skipped == 2
+
+
+@pytest.mark.case("HC-04")
+def test_at_every_length_of_a_torn_last_line_the_others_are_read_and_the_fragment_is_located(path: Path) -> None:
+    lines = [LedgerEntry(name, 1, 10, at=NOON).encode() + b"\n" for name in ("a", "b", "c")]
+    whole = b"".join(lines)
+    start = len(whole) - len(lines[2])
+    for cut in range(start, len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        complete = cut >= len(whole) - 1  # without its line end, a record is still one
+        torn = start < cut and not complete
+        assert list(read_ledger(path)) == (["a", "b", "c"] if complete else ["a", "b"])
+        check = check_ledger(path)
+        assert check == LedgerCheck(2 + complete, torn_at=start if torn else None)
+        assert check.skipped == torn
+
+
+@pytest.mark.case("HC-04")
+def test_what_is_appended_after_a_torn_line_is_read_and_the_fragment_becomes_a_bad_line(path: Path) -> None:
+    path.write_bytes(LedgerEntry("a", 1, 1).encode() + b'\n{"name":"to')
+    Ledger(path).append(LedgerEntry("b", 1, 1))
+    assert read_ledger(path) == {"a": Stat(1, 1), "b": Stat(1, 1)}
+    assert check_ledger(path) == LedgerCheck(2, bad_lines=(2,))
+    assert compact_ledger(path, {"a", "b"}) == 1
+    assert check_ledger(path) == LedgerCheck(2)
+
+
+@pytest.mark.case("HC-04")
+@relaxed
+@given(st.lists(strategies.ledger_entries(), min_size=1, max_size=5), st.data())
+def test_a_ledger_cut_anywhere_reads_as_its_first_records(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[LedgerEntry], data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "ledger.jsonl"
+    Ledger(path).append_many(entries)
+    whole = path.read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:cut])
+    count = whole[:cut].count(b"\n") + (whole[cut : cut + 1] == b"\n")
+    assert read_ledger(path) == expected(entries[:count])
+    assert check_ledger(path).records == count
+
+
+@relaxed
+@given(st.lists(st.binary(max_size=30) | st.sampled_from(list(BAD_LINES.values())[:-2]), max_size=6))
+def test_no_bytes_at_all_make_reading_raise(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+    path = tmp_path_factory.mktemp("noise") / "ledger.jsonl"
+    path.write_bytes(b"\n".join([*lines, LedgerEntry("last", 1, 1).encode()]))
+    assert read_ledger(path)["last"] == Stat(1, 1)
+    check = check_ledger(path)
+    assert check.records + check.skipped == path.read_bytes().count(b"\n") + 1
+
+
+# --- compaction -----------------------------------------------------------------------------------------------------
+
+
+def test_compaction_keeps_lines_byte_for_byte_and_events_that_a_later_version_knows(path: Path) -> None:
+    kept = [
+        b'{ "yield": 1, "name": "a", "mood": "good" }\r',
+        b'{"name":"a","event":"pondered","about":["b"]}',
+        b'{"name":"a","steps":1,"yield":18446744073709551617}',
+        b'{"name":"a"}',
+    ]
+    path.write_bytes(b"\n".join([kept[0], b"junk", kept[1], b"", b'{"name":"b"}', kept[2], kept[3]]))
+    assert compact_ledger(path, {"a", "c"}) == 3
+    assert path.read_bytes() == b"".join(line + b"\n" for line in kept)
+
+
+def test_compaction_that_drops_nothing_writes_nothing(path: Path) -> None:
+    Ledger(path).append(LedgerEntry("a"))
+    before = path.stat()
+    assert compact_ledger(path, {"a"}) == 0
+    assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+def test_compaction_keeps_the_file_s_mode(path: Path) -> None:
+    Ledger(path).append_many([LedgerEntry("a"), LedgerEntry("b")])
+    path.chmod(0o600)
+    compact_ledger(path, {"a"})
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_names_to_keep_can_be_asked_for_under_the_lock(path: Path) -> None:
+    Ledger(path).append_many([LedgerEntry("a"), LedgerEntry("b")])
+    asked = []
+
+    def keep() -> set[str]:
+        asked.append(path.with_name("ledger.jsonl.lock").exists())
+        return {"b"}
+
+    assert compact_ledger(path, keep) == 1
+    assert (asked, list(read_ledger(path))) == ([True], ["b"])
+
+
+def test_a_full_disk_costs_neither_the_ledger_nor_a_later_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(path)
+    ledger.append_many([LedgerEntry("a"), LedgerEntry("b")])
+    before = path.read_bytes()
+
+    def write(descriptor: int, data: memoryview) -> int:
+        if len(data) > 9:
+            return real(descriptor, data[:9])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    real = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        for change in (lambda: ledger.append(LedgerEntry("c")), lambda: compact_ledger(path, {"a"})):
+            with pytest.raises(StoreUnavailable, match="space"):
+                change()
+            assert path.read_bytes() == before
+    ledger.append(LedgerEntry("c"))
+    assert list(read_ledger(path)) == ["a", "b", "c"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["ledger.jsonl", "ledger.jsonl.lock"]
+
+
+# --- many at once -----------------------------------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from pathlib import Path
+from waggle.ledger import Ledger, LedgerEntry
+
+writer, count, pad = sys.argv[2], int(sys.argv[3]), "x" * int(sys.argv[4])
+stop = Path(sys.argv[5]) if sys.argv[5:] else None
+ledger = Ledger(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+number = 0
+while number < count or (stop and not stop.exists() and number < 3000):
+    ledger.append(LedgerEntry(f"{writer}-{number}-{pad}", 1, 1))
+    number += 1
+print(number, flush=True)
+"""
+
+COMPACTER = """
+import sys
+from pathlib import Path
+from waggle.ledger import Ledger, LedgerEntry, compact_ledger, read_ledger
+
+path = Path(sys.argv[1])
+ledger = Ledger(path)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(12):
+    ledger.append(LedgerEntry("gone"))
+    compact_ledger(path, lambda: [name for name in read_ledger(path) if name != "gone"])
+Path(sys.argv[2]).touch()
+"""
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def together(processes: list[subprocess.Popen[str]]) -> None:
+    """Let all start at one moment."""
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return out
+
+
+def in_order(path: Path, counts: list[int]) -> bool:
+    """So many records of each writer, each once, and in the writer's order."""
+    seen: dict[str, list[int]] = {}
+    for record in records(path):
+        writer, number, _ = str(record["name"]).split("-")
+        seen.setdefault(writer, []).append(int(number))
+    return seen == {str(writer): list(range(count)) for writer, count in enumerate(counts)}
+
+
+@pytest.mark.case("HC-05")
+def test_eight_processes_append_and_a_reader_never_sees_less_than_before(path: Path) -> None:
+    """1,600 records of 20 kB."""
+    writers = [start(WRITER, path, number, 200, 20_000) for number in range(8)]
+    together(writers)
+    seen = 0
+    while any(writer.poll() is None for writer in writers):
+        now = len(read_ledger(path))
+        assert now >= seen
+        seen = now
+    assert in_order(path, [int(ended(writer)) for writer in writers])
+    assert check_ledger(path) == LedgerCheck(1600)
+
+
+@pytest.mark.case("HC-05")
+def test_eight_processes_append_while_another_compacts_and_no_line_is_lost(path: Path, tmp_path: Path) -> None:
+    """Twelve compactions, the writers at work until the last: none drops what came in while it read and wrote."""
+    writers = [start(WRITER, path, number, 20, 50, tmp_path / "stop") for number in range(8)]
+    compacter = start(COMPACTER, path, tmp_path / "stop")
+    together([compacter, *writers])
+    counts = [int(ended(writer)) for writer in writers]
+    ended(compacter)
+    assert "gone" not in read_ledger(path)
+    assert in_order(path, counts)
+    assert check_ledger(path) == LedgerCheck(sum(counts))
+
+
+@pytest.mark.case("HC-05")
+def test_threads_of_one_process_append_without_losing_a_line(path: Path) -> None:
+    ledger = Ledger(path)
+
+    def work(writer: int) -> None:
+        for number in range(100):
+            ledger.append(LedgerEntry(f"{writer}-{number}-", 1, 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert in_order(path, [100] * 8)
+
+
+# --- death at any moment ----------------------------------------------------------------------------------------------
+
+VICTIMS = """
+import os, sys
+from pathlib import Path
+from waggle.ledger import Ledger, LedgerEntry, compact_ledger, read_ledger
+
+path, what = Path(sys.argv[1]), sys.argv[2]
+ledger = Ledger(path)
+ledger.append(LedgerEntry("gone"))
+
+def say(text):
+    os.write(1, f"{text}\\n".encode())  # in one piece: two processes say something
+
+def work(death):
+    number = 0
+    while True:
+        ledger.append(LedgerEntry(f"{death}-{number}-" + "x" * 5000, 1, 1))
+        say(f"{death}-{number}")
+        number += 1
+        if what == "compact" and number % 2 == 0:
+            ledger.append(LedgerEntry("gone"))
+            compact_ledger(path, lambda: [name for name in read_ledger(path) if name != "gone"])
+
+for line in sys.stdin:
+    victim = os.fork()
+    if victim == 0:
+        work(line.strip())
+    say(f"victim {victim}")
+    os.waitpid(victim, 0)
+    say("dead")
+"""
+
+
+def kill_one(nursery: subprocess.Popen[str], death: int, draw: random.Random) -> set[str]:
+    """Have a writer started, kill it at a random moment after a few records, return what it acknowledged."""
+    assert nursery.stdin
+    assert nursery.stdout
+    nursery.stdin.write(f"{death}\n")
+    nursery.stdin.flush()
+    wanted = draw.randint(1, 6)
+    victim = 0
+    lines: set[str] = set()
+    while len(lines) < wanted or not victim:
+        line = nursery.stdout.readline().strip()
+        if line.startswith("victim"):
+            victim = int(line.split()[1])
+        else:
+            lines.add(line)
+    time.sleep(draw.uniform(0, 0.004))  # the moment of death; nothing is waited for
+    os.kill(victim, signal.SIGKILL)
+    while (line := nursery.stdout.readline().strip()) != "dead":
+        lines.add(line)
+    return lines
+
+
+@pytest.mark.case("HC-06")
+@pytest.mark.parametrize("what", ["append", "compact"])
+def test_nothing_acknowledged_is_lost_to_forty_deaths_at_random_moments(path: Path, what: str) -> None:
+    """Each child says of each record that it is in, and is killed at a moment that has nothing to do with that."""
+    acknowledged: set[str] = set()
+
+    def in_file() -> set[str]:
+        return {name.removesuffix("-" + "x" * 5000) for name in read_ledger(path)}
+
+    def die_often(nursery_number: int) -> None:
+        draw = random.Random(nursery_number)  # noqa: S311 - moments to die at, not secrets
+        with start(VICTIMS, path, what) as nursery:
+            for death in range(20):
+                acknowledged.update(kill_one(nursery, 100 * nursery_number + death, draw))
+
+    with ThreadPoolExecutor(2) as pool:  # so that one is at work where the other dies
+        list(pool.map(die_often, (1, 2)))
+    assert len(acknowledged) >= 40
+    assert acknowledged <= in_file()
+    assert all(stat.uses == 1 for name, stat in read_ledger(path).items() if name != "gone")
+    assert len(check_ledger(path).bad_lines) <= 40
+    compact_ledger(path, read_ledger(path))
+    assert check_ledger(path).skipped == 0
+    assert acknowledged <= in_file()
+    left = {entry.name for entry in path.parent.iterdir()} - {path.name, f"{path.name}.lock"}
+    assert all(map(is_leftover, left))
+
+
+# --- elsewhere --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.case("HC-20")
+@pytest.mark.parametrize(
+    "variables",
+    [
+        pytest.param({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, id="C"),
+        pytest.param({"PYTHONIOENCODING": "cp1252"}, id="cp1252"),
+    ],
+)
+def test_the_same_bytes_are_written_and_read_under_every_locale(
+    path: Path, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; from waggle.ledger import *; path = Path(sys.argv[1]);"
+        r"name = '\u2192\u00e9\u65e5\u672c'; Ledger(path).append(LedgerEntry(name, 1, 1));"
+        "print(read_ledger(path)[name].uses, check_ledger(path).records)"
+    )
+    other = tmp_path / "é日" / "ledger.jsonl"
+    done = subprocess.run(
+        [sys.executable, "-X", "warn_default_encoding", "-W", "error", "-c", code, str(other)],
+        env={**os.environ, **variables},
+        cwd=ROOT,
+        capture_output=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout.split() == [b"1", b"1"]
+    Ledger(path).append(LedgerEntry("→é日本", 1, 1))
+    assert other.read_bytes() == path.read_bytes()
