@@ -235,7 +235,7 @@ class Store:
             return True  # nothing we wrote is too large, or no UTF-8
 
     def _differs(self, route: Route) -> bool:
-        written = self._rendered(route)
+        written = self.rendered(route)
         folder = self.directory / route.name
         present = {path.relative_to(folder).as_posix() for path in self.files_of(route.name)}
         if present != set(written):
@@ -273,11 +273,11 @@ class Store:
                 path = self.directory / f"{name}.md"
                 if path.exists():
                     return Promotion(name, Status.KNOWN)
-                files.replace(path, _encoded(singlefile.render(route) or ""))
+                files.replace(path, _encoded(self.rendered(route)[path.name]))
                 return Promotion(name, Status.CREATED)
             folder = self.directory / check_skill_name(name)
             if not folder.exists():
-                rendered = {relative: _encoded(text) for relative, text in self._rendered(route).items()}
+                rendered = {relative: _encoded(text) for relative, text in self.rendered(route).items()}
                 files.new_directory(folder, rendered)
                 return Promotion(name, Status.CREATED)
             return Promotion(name, self._add_counts(folder, route))
@@ -327,8 +327,10 @@ class Store:
         files.replace(path, _encoded(text))
         return True
 
-    def _rendered(self, route: Route) -> dict[str, str]:
-        """The files of a skill, by path relative to its folder."""
+    def rendered(self, route: Route) -> dict[str, str]:
+        """The files of a skill as they are written, by path relative to its folder; in the original's form one file."""
+        if self.form == "file":
+            return {f"{self.name_for(route)}.md": singlefile.render(route) or ""}
         script = run_script(route, self.tools)
         found = {
             "SKILL.md": skillfile.render_skill(route, has_script=script is not None),

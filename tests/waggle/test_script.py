@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from waggle import Param, Route, ToolTable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 TOOLS = ToolTable()
 
-#: Writes its own name and arguments, each with a NUL behind it, to the file $LOG.
-FAKE = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" >> "$LOG"\nprintf "\\n\\0" >> "$LOG"\n'
+#: Writes the number of its arguments, its own name and the arguments, each with a NUL behind it, to the file $LOG.
+FAKE = '#!/bin/bash\nprintf "%s\\0" "$#" "${0##*/}" "$@" >> "$LOG"\n'
 
 ODD = [
     "a b",
@@ -73,8 +73,13 @@ def called(bench: Path, text: str, *arguments: str) -> list[list[str]]:
         capture_output=True,
     )
     assert list((bench / "work").iterdir()) == []
-    raw = log.read_bytes().decode("utf-8", "surrogateescape").split("\n\0")
-    return [command.split("\0")[:-1] for command in raw if command]
+    words = log.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+    commands: list[list[str]] = []
+    while words:
+        count = int(words[0])
+        commands.append(words[1 : count + 2])
+        words = words[count + 2 :]
+    return commands
 
 
 def path_word(value: str) -> str:
@@ -124,6 +129,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=8))
+@example([("\n", "\n")])
 def test_random_values_arrive_byte_for_byte(bench: Path, pairs: Sequence[tuple[str, str]]) -> None:
     text = script(*(step("search", pattern=pattern, path=path) for pattern, path in pairs))
     assert text is not None

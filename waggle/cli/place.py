@@ -77,7 +77,7 @@ class Place:
     def remember(self) -> None:
         """Let ``gc`` find this project from others, when it looks for skills that several projects hold."""
         try:
-            locate.remember_project(locate.user_data_dir(), self.project.root)
+            locate.remember_project(locate.user_data_dir(), self.project.main_root)
         except (WaggleError, OSError) as error:
             _render.note(f"{error} (this project's skills are not compared with other projects')")
 

@@ -1,0 +1,1 @@
+"""Benchmarks: ``python -m benchmarks``. They report ratios within one run and assert nothing."""

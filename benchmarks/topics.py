@@ -1,0 +1,298 @@
+"""What is measured. Each topic makes its data, seeded, and gives rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from benchmarks import streams
+from benchmarks.timing import Row, best, side_by_side, yardstick
+from waggle import (
+    Call,
+    IncrementalMiner,
+    Ledger,
+    LedgerEntry,
+    Manager,
+    ManagerConfig,
+    Param,
+    Result,
+    Route,
+    Step,
+    Store,
+    compact_ledger,
+    load_routes,
+    mine,
+    read_ledger,
+    shell,
+)
+from waggle.calls import Effect
+from waggle.routes import RouteStep, named
+from waggle.traces import read_traces, trace_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from benchmarks.streams import StreamCall
+
+__all__ = ["TOPICS"]
+
+SESSIONS = Path(__file__).resolve().parent.parent / "examples" / "sessions"
+RESULT = Result("x" * 400)
+STREAMS = ("agent", "periodic", "distinct_values", "distinct_shapes")
+
+
+def calls_of(rows: Sequence[StreamCall]) -> list[Call]:
+    """Stream rows as calls, with the stream's own word on what reads."""
+    return [Call(row["tool"], row["args"], reads=not row["mutates"]) for row in rows]
+
+
+def observing(calls: Sequence[Call], config: ManagerConfig, result: Result = RESULT) -> Callable[[], object]:
+    """A fresh manager that takes in a whole stream."""
+
+    def run() -> None:
+        observe = Manager(config).session("bench").observe
+        for call in calls:
+            observe(call, result)
+
+    return run
+
+
+def observe() -> Iterator[Row]:
+    """`Session.observe`, mining included, amortised over 10,000 calls."""
+    for name in STREAMS:
+        calls = calls_of(getattr(streams, name)(10_000))
+        for config, rules in ((ManagerConfig(), "default rules"), (ManagerConfig.original(), "the original's rules")):
+            took, step, ratio = side_by_side(observing(calls, config), yardstick, rounds=3)
+            bar = 25.0 if config.rules == "waggle" else None
+            beside = f"a million additions ({step * 1e3:.0f} ms)"
+            yield Row(f"observe, {name}, {rules}", took / len(calls) * 1e6, "µs a call", bar, beside, ratio)
+    calls, large = calls_of(streams.agent(10_000)), Result("x" * 20_000)
+    took, _, ratio = side_by_side(observing(calls, ManagerConfig(), large), observing(calls, ManagerConfig()))
+    yield Row("observe, agent, results of 20 kB", took / 1e4 * 1e6, "µs a call", 25.0, "results of 400 B", ratio)
+
+
+def library(size: int) -> list[Route]:
+    """Routes as a real library has them: a fifth share their first step, a tenth have a parameter in the middle."""
+    routes: list[Route] = []
+    for number in range(size):
+        first = RouteStep("ls", {"path": "."}) if number % 5 == 0 else RouteStep("ls", {"path": f"d{number}"})
+        steps = [first, *(RouteStep("read", {"path": f"d{number}/{part}.go"}) for part in ("a", "b", "c"))]
+        params: tuple[Param, ...] = ()
+        if number % 10 == 3:  # noqa: PLR2004 - a tenth
+            steps[1], params = RouteStep("search", {"pattern": None, "path": f"d{number}"}), (Param(1, "pattern"),)
+        routes.append(named(Route("", tuple(steps), params, count=3, support=1)))
+    return routes
+
+
+def follow() -> Iterator[Row]:
+    """`follow` when nothing fires, and what ten thousand routes add to it."""
+    calls = [call for call in calls_of(streams.agent(5_000)) if call.reads]
+    config = ManagerConfig(learn=False)
+
+    def passing(routes: list[Route], *, asking: bool) -> Callable[[], object]:
+        manager = Manager(config, routes=routes)
+
+        def run() -> None:
+            session = manager.session()
+            for call in calls:
+                session.observe(call, RESULT)
+                if asking:
+                    session.follow(lambda _tool, _args: "")
+
+        return run
+
+    few = library(10)
+    for size in (10, 100, 1_000, 10_000):
+        routes = library(size)
+        asked, silent, _ = side_by_side(passing(routes, asking=True), passing(routes, asking=False), rounds=5)
+        yield Row(f"follow without a match, {size:,} routes", (asked - silent) / len(calls) * 1e6, "µs", 10.0)
+    many, _, ratio = side_by_side(passing(library(10_000), asking=True), passing(few, asking=True), rounds=7)
+    yield Row("observe + follow, 10,000 routes", many / len(calls) * 1e6, "µs", None, "10 routes (bar 1.5)", ratio)
+
+
+def loading() -> Iterator[Row]:
+    """Reading stored skills."""
+    with tempfile.TemporaryDirectory() as place:
+        for size in (1_000, 10_000):
+            store = Store(Path(place) / str(size), Path(place) / "l")
+            for route in library(size):
+                folder = store.directory / route.name
+                folder.mkdir(parents=True)  # not through promote: the syncs of 10,000 folders take minutes
+                for name, text in store.rendered(route).items():
+                    path = folder / name
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_text(text, encoding="utf-8")
+            paths = sorted(store.directory.glob("*/route.json"))
+
+            def floor(paths: list[Path] = paths) -> None:
+                for path in paths:
+                    orjson.loads(path.read_bytes())
+
+            took, read, ratio = side_by_side(lambda store=store: load_routes(store), floor, rounds=3)  # type: ignore[misc] # mypy does not follow the bound default
+            bar = 1.4 if size == 10_000 else None  # noqa: PLR2004 - the size of the bar
+            yield Row(
+                f"load_routes, {size:,} skills", took, "s", bar, f"reading and parsing them ({read:.2f} s)", ratio
+            )
+        old = Store(Path(place) / "old", Path(place) / "l", form="file")
+        old.directory.mkdir()
+        for number in range(500):
+            steps = tuple(RouteStep("read", {"path": f"{number}/{part}"}) for part in "abc")
+            for name, written in old.rendered(Route("", steps)).items():
+                (old.directory / name).write_text(written, encoding="utf-8")
+        took = best(lambda: load_routes(old), rounds=3)
+        yield Row("load_routes, 500 single files", took / 500 * 1e3, "ms a file")
+
+
+def ledger() -> Iterator[Row]:
+    """The reuse log."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "ledger.jsonl"
+        log, entry = Ledger(path), LedgerEntry("a-route-12345678", 3, 900)
+        line = entry.encode() + b"\n"
+
+        def plain() -> None:
+            with (Path(place) / "plain").open("ab", buffering=0) as file:
+                for _ in range(500):
+                    file.write(line)
+
+        def locked() -> None:
+            for _ in range(500):
+                log.append(entry)
+
+        took, bare, ratio = side_by_side(locked, plain)
+        yield Row(
+            "ledger append, locked", took / 500 * 1e6, "µs", 100.0, f"a bare write ({bare / 500 * 1e6:.1f} µs)", ratio
+        )
+        large = Path(place) / "large.jsonl"
+        text = "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in streams.ledger(100_000))
+        large.write_text(text, encoding="utf-8")
+
+        def floor() -> None:
+            for each in large.read_bytes().split(b"\n"):
+                if each:
+                    orjson.loads(each)
+
+        took, parse, ratio = side_by_side(lambda: read_ledger(large), floor)
+        yield Row("read_ledger, 100,000 lines", took, "s", 0.11, f"parsing them ({parse:.3f} s)", ratio)
+        names = {f"wag_{number:010x}" for number in range(0, 500, 2)}
+
+        def compacted() -> None:
+            large.write_text(text, encoding="utf-8")
+            compact_ledger(large, names)
+
+        yield Row("compact_ledger, 100,000 lines", best(compacted, rounds=3), "s", None)
+
+
+def startup() -> Iterator[Row]:
+    """Fresh processes."""
+
+    def fresh(code: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+    for code in ("import waggle", "from waggle import Manager, Call, Result; Manager()"):
+        took, bare, ratio = side_by_side(fresh(code), fresh("pass"), rounds=15)
+        yield Row(f"python -c '{code}'", took * 1e3, "ms", None, f"python -c pass ({bare * 1e3:.0f} ms)", ratio)
+
+
+def mining() -> Iterator[Row]:
+    """The definition against call by call, on one window of 200 calls."""
+    rows = streams.agent(400)
+    steps = [
+        Step(number, row["tool"], dict(row["args"]), effect=Effect.WRITE if row["mutates"] else Effect.READ)
+        for number, row in enumerate(rows)
+    ]
+    miner = IncrementalMiner()
+    for step in steps[:200]:
+        miner.append(step)
+
+    def slide() -> None:
+        for step in steps[200:]:
+            miner.evict()
+            miner.append(step)
+
+    took, full, _ = side_by_side(slide, lambda: mine(steps[200:]))
+    yield Row("mine, a window of 200", full * 1e3, "ms")
+    yield Row("IncrementalMiner, one call", took / 200 * 1e6, "µs", None, "mining the window again", took / 200 / full)
+
+
+def commands() -> Iterator[Row]:
+    """Judging the shell commands of the shipped sessions."""
+    found = {
+        str(step.call.args.get("command"))
+        for path in trace_files(SESSIONS)
+        for trace in read_traces(path)
+        for step in trace.steps
+        if step.call.tool.lower() == "bash"
+    }
+    judged = sum(shell.reads(command) for command in found)
+    took, length, _ = side_by_side(lambda: [shell.judge(command) for command in found], yardstick)
+    del length
+    yield Row(f"shell.judge, {len(found):,} commands, {judged:,} read", took / len(found) * 1e6, "µs a command")
+
+
+def reading() -> Iterator[Row]:
+    """Reading recorded sessions."""
+    import gzip  # noqa: PLC0415 - of this topic alone
+
+    lines = [line for path in trace_files(SESSIONS) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "all.jsonl"
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        took, parse, ratio = side_by_side(
+            lambda: sum(1 for _ in read_traces(path)), lambda: [orjson.loads(line) for line in lines]
+        )
+    size = sum(map(len, lines)) / 1e6
+    yield Row(f"read_traces, {size:.0f} MB", took, "s", None, f"orjson.loads ({parse:.3f} s)", ratio)
+
+
+def anticipation() -> Iterator[Row]:
+    """How many calls of `agent_eval` a library learned on `agent` knows beforehand; exact numbers, no times."""
+    for config, rules in ((ManagerConfig.original(), "the original's rules"), (ManagerConfig(), "default rules")):
+        learner = Manager(replace(config, replay=False))
+        for call in calls_of(streams.agent(10_000)):
+            learner.observe(call, RESULT)
+        firings, exact, known = _anticipated(learner.learned(), config)
+        yield Row(f"anticipated of 10,000 calls, {rules}", known, "calls", None, f"{exact} of {firings} firings exact")
+    yield Row("the original itself", 910, "calls", None, "484 of 497 firings exact")
+
+
+def _anticipated(routes: list[Route], config: ManagerConfig) -> tuple[int, int, int]:
+    rows = streams.agent_eval(10_000)
+    firings = exact = known = 0
+    for start in range(0, len(rows), 200):
+        session = Manager(replace(config, learn=False, lookups_per_session=10_000), routes=routes).session()
+        window = rows[start : start + 200]
+        ahead: set[int] = set()
+        for number, (row, call) in enumerate(zip(window, calls_of(window), strict=True)):
+            session.observe(call, RESULT)
+            asked: list[tuple[str, dict[str, Any]]] = []
+            if row["mutates"]:
+                continue
+            session.follow(lambda tool, args, asked=asked: asked.append((tool, args)) or "")  # type: ignore[misc] # mypy does not follow the bound default
+            if asked:
+                coming = [(one["tool"], one["args"]) for one in window[number + 1 : number + 1 + len(asked)]]
+                right = next((i for i, (a, b) in enumerate(zip(asked, coming, strict=False)) if a != b), len(coming))
+                firings, exact = firings + 1, exact + (asked == coming)
+                ahead |= set(range(number + 1, number + 1 + min(right, len(asked))))
+        known += len(ahead)
+    return firings, exact, known
+
+
+TOPICS: dict[str, Callable[[], Iterator[Row]]] = {
+    "observe": observe,
+    "follow": follow,
+    "loading": loading,
+    "ledger": ledger,
+    "startup": startup,
+    "mining": mining,
+    "commands": commands,
+    "reading": reading,
+    "anticipation": anticipation,
+}
