@@ -1,6 +1,6 @@
 """Tool calls and what came of them: the records that every other module passes around.
 
-Frozen and slotted. What a tool *is* (read or write, which arguments are paths) is not here but in `waggle.tools`.
+Values: made once, never changed. What a tool *is* (read or write, which arguments are paths) is in `waggle.tools`.
 """
 
 from __future__ import annotations
@@ -120,9 +120,11 @@ class Result:
         return self.size_bytes // BYTES_PER_TOKEN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """One completed call of the agent, as the recorder keeps it. The result's text is not part of it.
+
+    Nothing changes a step once it is made. It is not frozen only because that costs every call of an agent more than a µs.
 
     Attributes:
         seq: order of *starting* within the session, from 0. Calls whose end was never seen leave gaps.
@@ -151,8 +153,8 @@ class Step:
     def __post_init__(self) -> None:
         args = self.args
         names = sorted(args)
-        object.__setattr__(self, "shape", (self.tool, *names))
-        object.__setattr__(self, "parts", tuple([part_of(args[name]) for name in names]))
+        self.shape = (self.tool, *names)
+        self.parts = tuple([part_of(args[name]) for name in names])
 
     @property
     def reads(self) -> bool:

@@ -1,152 +1,135 @@
 """`waggle.miner.mine` over a sliding window of steps, call by call: the same answers at constant work a call.
 
-The windows of the ring are kept in groups, by the shapes of their calls and by the calls themselves. A new step adds
-the few windows that end with it, and the oldest step takes away those that begin with it.
+The windows of the ring are paths in two trees, one by the shapes of their calls and one by the calls themselves. A new
+step makes the few windows that end with it one step longer, and the oldest step takes away those that begin with it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from waggle.miner import BY_CALL, BY_SHAPE, MineConfig, Runs, candidate_of, is_primitive, non_overlapping, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Hashable, Iterator
 
     from waggle.calls import Step
     from waggle.miner import Candidate
 
 __all__ = ["IncrementalMiner"]
 
-
-@dataclass(slots=True)
-class _Item:
-    """A step of the ring that is part of a run."""
-
-    step: Step
-    place: int  # position within its run, from 1
-    shapes: tuple[int, ...]  # symbols of the run's last steps up to this one, at most max_len
-    calls: tuple[int, ...]
+_NEVER: Final = 1 << 60  # windows
 
 
-class _Symbols:
-    """Small integers for shapes and calls, so that a window hashes quickly; what leaves the ring is forgotten."""
+@dataclass(slots=True, eq=False)
+class _Group:
+    """The windows of the ring that have equal symbols; the path that leads here spells them."""
 
-    __slots__ = ("_ids", "_next")
-
-    def __init__(self) -> None:
-        self._ids: dict[Hashable, list[int]] = {}  # symbol -> [id, uses]
-        self._next = 0
-
-    def take(self, symbol: Hashable) -> int:
-        entry = self._ids.get(symbol)
-        if entry is None:
-            self._next += 1
-            entry = self._ids[symbol] = [self._next, 0]
-        entry[1] += 1
-        return entry[0]
-
-    def give_back(self, symbol: Hashable) -> None:
-        entry = self._ids[symbol]
-        entry[1] -= 1
-        if not entry[1]:
-            del self._ids[symbol]
+    length: int
+    look_at: int  # windows it must have before `IncrementalMiner.fresh` shows it; infinite when it is never a route
+    starts: list[int] = field(default_factory=list)
+    longer: dict[int, _Group | int] = field(default_factory=dict)  # by the symbol of the step that comes next
 
 
-class _Group(deque[int]):
-    """Where the windows of the ring that have equal symbols start, ascending."""
+class _Tree:
+    """The windows of the ring over one kind of symbol.
 
-    __slots__ = ("length", "look_at")
-
-    def __init__(self, starts: Iterable[int], length: int, look_at: int) -> None:
-        super().__init__(starts)
-        self.length = length
-        self.look_at = look_at  # windows it must have before `IncrementalMiner.fresh` shows it
-
-    def count(self) -> int:  # type: ignore[override] # a group is asked how often it occurs, not where
-        """How many of the windows fit without overlap."""
-        return non_overlapping(self, self.length)[0]
-
-
-class _Groups:
-    """Groups of windows over one kind of symbol.
-
-    Most windows of a real session occur once, so a group with one window is only its start. One whose symbols are not
-    primitive is never a route; of it only the newest start is remembered.
+    A window that occurs once is only its start and is not followed further, until another one comes to the same place:
+    whatever begins with it occurs once, too. So what does not repeat costs one entry a step.
     """
 
-    __slots__ = ("_fresh", "_groups", "_k", "_lengths")
+    __slots__ = ("_config", "_first", "_ids", "_items", "_newest", "_root", "fresh")
 
     def __init__(self, config: MineConfig) -> None:
-        self._groups: dict[tuple[int, ...], _Group | int] = {}
-        self._lengths = tuple(range(config.min_len, config.max_len + 1))
-        self._k = config.k
-        self._fresh: dict[tuple[int, ...], _Group] = {}
+        self._config = config
+        self._ids: dict[Hashable, int] = {}  # a symbol is held as the index of the first item that had it
+        self._items: deque[tuple[int, int]] = deque()  # symbol, and place within its run
+        self._first = 0  # index of _items[0] among all items ever
+        self._root = _Group(0, _NEVER)
+        self._newest: list[_Group] = []  # groups whose last window ends with the newest item, shortest first
+        self.fresh: set[_Group] = set()  # those to look at
 
-    def __len__(self) -> int:
-        return len(self._groups)
-
-    def append(self, recent: tuple[int, ...], index: int) -> None:
-        """Add the windows that end with the newest item; `recent` are the symbols of its run, at most `max_len`."""
-        size, after = len(recent), index + 1
-        groups = self._groups
-        for length in self._lengths:
-            if length > size:
-                return
-            symbols = recent[size - length :]
-            group = groups.get(symbols)
+    def append(self, symbol: Hashable, place: int) -> None:
+        """Add the windows that end with the next item; `place` is its position within its run, from 1."""
+        config, items = self._config, self._items
+        start = self._first + len(items)
+        number = self._ids.setdefault(symbol, start)
+        items.append((number, place))
+        newest: list[_Group] = []
+        for parent in (self._root, *self._newest[: config.max_len - 1]) if place > 1 else (self._root,):
+            group = parent.longer.get(number)
             if group is None:
-                groups[symbols] = after - length
-            elif isinstance(group, int):
-                first = after - length
-                groups[symbols] = _Group((group, first), length, self._k) if is_primitive(symbols) else first
-                if self._k == 2:  # noqa: PLR2004 - the second window is enough
-                    self._mark(symbols)
+                parent.longer[number] = start
             else:
-                group.append(after - length)
-                if len(group) >= group.look_at:
-                    self._fresh[symbols] = group
+                if isinstance(group, int):
+                    group = parent.longer[number] = self._group(parent.length + 1, start, group)
+                group.starts.append(start)
+                if len(group.starts) >= group.look_at:
+                    self.fresh.add(group)
+                newest.append(group)
+            start -= 1
+        self._newest = newest
 
-    def _mark(self, symbols: tuple[int, ...]) -> None:
-        group = self._groups[symbols]
-        if isinstance(group, _Group):
-            self._fresh[symbols] = group
+    def _group(self, length: int, start: int, alone: int) -> _Group:
+        """Make a group for the window at `start`, with the one in it that was alone until now, gone on by one step."""
+        config, items, first = self._config, self._items, self._first
+        symbols = tuple([items[i - first][0] for i in range(start, start + length)])
+        is_route = length >= config.min_len and is_primitive(symbols)
+        group = _Group(length, config.k if is_route else _NEVER, [alone])
+        last = alone + length - 1 - first
+        (_, place), (number, next_place) = items[last], items[last + 1]
+        if length < config.max_len and next_place == place + 1:
+            group.longer[number] = alone
+        return group
 
-    def drop(self, oldest: tuple[int, ...], index: int) -> None:
-        """Remove the windows that start with the oldest item; `oldest` are its run's symbols, at most `max_len`."""
-        groups = self._groups
-        for length in self._lengths:
-            if length > len(oldest):
-                return
-            symbols = oldest[:length]
-            group = groups[symbols]
-            if isinstance(group, int):
-                if group == index:
-                    del groups[symbols]
-            else:
-                group.popleft()
-                if not group:
-                    del groups[symbols]
-
-    def repeated(self) -> list[_Group]:
-        """Groups with at least `k` windows. Costs a look at every window held."""
-        return [group for group in self._groups.values() if isinstance(group, _Group) and len(group) >= self._k]
+    def evict(self, symbol: Hashable) -> None:
+        """Remove the windows that start with the oldest item, whose symbol this is."""
+        items = self._items
+        if self._newest and self._newest[-1].length == len(items):
+            self._newest.pop()
+        parent, place = self._root, items[0][1]
+        for number, its_place in islice(items, self._config.max_len):
+            if its_place != place:
+                break
+            group = parent.longer[number]
+            if type(group) is not _Group:
+                del parent.longer[number]
+                break
+            starts = group.starts
+            del starts[0]
+            if not starts:
+                del parent.longer[number]
+                break
+            parent = group
+            place += 1
+        if items.popleft()[0] not in self._root.longer:
+            del self._ids[symbol]
+        self._first += 1
 
     def take_fresh(self) -> list[_Group]:
         """Take the groups to look at; each is due again when it has twice as many windows."""
-        taken = [group for group in self._fresh.values() if len(group) >= self._k]
-        self._fresh.clear()
+        taken = [group for group in self.fresh if len(group.starts) >= self._config.k]
+        self.fresh.clear()
         for group in taken:
-            group.look_at = 2 * len(group)
+            group.look_at = 2 * len(group.starts)
         return taken
 
-    def windows(self, symbols: tuple[int, ...]) -> int:
-        """How many windows have these symbols; 0 also where they are not primitive, or stand alone."""
-        group = self._groups.get(symbols)
-        return len(group) if isinstance(group, _Group) else 0
+    def repeated(self) -> list[_Group]:
+        """The groups with at least `k` windows."""
+        groups = [self._root]
+        for group in groups:  # the list grows while it is walked
+            groups += [longer for longer in group.longer.values() if isinstance(longer, _Group)]
+        return [group for group in groups if len(group.starts) >= self._config.k and group.look_at < _NEVER]
+
+    def windows(self, start: int, length: int) -> int:
+        """How many windows have the symbols of this one; 0 where they are never a route."""
+        group: _Group | int | None = self._root
+        for number, _ in islice(self._items, start - self._first, start - self._first + length):
+            group = group.longer.get(number) if isinstance(group, _Group) else None
+        return len(group.starts) if isinstance(group, _Group) and group.look_at < _NEVER else 0
 
 
 class IncrementalMiner:
@@ -160,12 +143,10 @@ class IncrementalMiner:
         self.config = config or MineConfig()
         self._runs = Runs()
         self._cells: deque[bool] = deque()  # for each step held, whether it is part of a run
-        self._items: deque[_Item] = deque()
-        self._first = 0  # index of _items[0] among all items ever
-        self._shape_ids, self._call_ids = _Symbols(), _Symbols()
-        self._by_shape, self._by_call = _Groups(self.config), _Groups(self.config)
-        self._recent_shapes: tuple[int, ...] = ()  # symbols of the newest run's last steps, at most max_len
-        self._recent_calls: tuple[int, ...] = ()
+        self._steps: deque[Step] = deque()  # those that are
+        self._first = 0  # index of _steps[0] among all that ever were
+        self._place = 0  # of the newest one within its run
+        self._by_shape, self._by_call = _Tree(self.config), _Tree(self.config)
 
     def append(self, step: Step) -> None:
         """Take in the next step."""
@@ -173,17 +154,11 @@ class IncrementalMiner:
         self._cells.append(continues is not None)
         if continues is None:
             return
-        if not continues:
-            self._recent_shapes = self._recent_calls = ()
-        items, longest = self._items, self.config.max_len
-        place = items[-1].place + 1 if continues and items else 1
-        index = self._first + len(items)
-        self._recent_shapes = shapes = (*self._recent_shapes, self._shape_ids.take(step.shape))[-longest:]
-        self._by_shape.append(shapes, index)
+        self._place = self._place + 1 if continues else 1
+        self._steps.append(step)
+        self._by_shape.append(step.shape, self._place)
         if self.config.literal:
-            self._recent_calls = (*self._recent_calls, self._call_ids.take(step.key))[-longest:]
-            self._by_call.append(self._recent_calls, index)
-        items.append(_Item(step, place, shapes, self._recent_calls))
+            self._by_call.append(step.key, self._place)
 
     def evict(self) -> None:
         """Forget the oldest step held.
@@ -193,20 +168,11 @@ class IncrementalMiner:
         """
         if not self._cells.popleft():
             return
-        items = self._items
-        # Places count on within a run and begin again at 1, so equal distance means the same run.
-        length, first = min(len(items), self.config.max_len), items[0].place
-        while items[length - 1].place != first + length - 1:
-            length -= 1
-        last, oldest = items[length - 1], items.popleft().step
-        self._by_shape.drop(last.shapes[-length:], self._first)
-        self._shape_ids.give_back(oldest.shape)
-        if self.config.literal:
-            self._by_call.drop(last.calls[-length:], self._first)
-            self._call_ids.give_back(oldest.key)
+        oldest = self._steps.popleft()
         self._first += 1
-        if len(self._recent_shapes) > len(self._items):  # the newest run has lost its beginning
-            self._recent_shapes, self._recent_calls = self._recent_shapes[1:], self._recent_calls[1:]
+        self._by_shape.evict(oldest.shape)
+        if self.config.literal:
+            self._by_call.evict(oldest.key)
 
     def candidates(self) -> list[Candidate]:
         """Everything that repeats in the steps held, in the order of `mine`."""
@@ -232,28 +198,27 @@ class IncrementalMiner:
 
     def _sorted(self, found: list[tuple[int, _Group]]) -> list[_Group]:
         ranks = [
-            (rank(group.length, count, kind, group[0]), group)
+            (rank(group.length, count, kind, group.starts[0]), group)
             for kind, group in found
-            if (count := group.count()) >= self.config.k and (kind == BY_SHAPE or not self._is_known_by_shape(group))
+            if (count := non_overlapping(group.starts, group.length)[0]) >= self.config.k
+            and (kind == BY_SHAPE or not self._is_known_by_shape(group))
         ]
         ranks.sort(key=lambda item: item[0])
         return [group for _, group in ranks]
 
     def _candidate(self, group: _Group) -> Candidate:
-        return candidate_of([self._window(start, group.length) for start in group], group.count())
+        windows = [self._window(start, group.length) for start in group.starts]
+        return candidate_of(windows, non_overlapping(group.starts, group.length)[0])
 
     def _ends_alike(self, group: _Group) -> bool:
         """Whether the first and the newest window of a group end with the same call."""
         last = group.length - 1 - self._first
-        one, other = self._items[group[0] + last].step, self._items[group[-1] + last].step
-        return one.parts == other.parts
+        return self._steps[group.starts[0] + last].parts == self._steps[group.starts[-1] + last].parts
 
     def _is_known_by_shape(self, group: _Group) -> bool:
         """Whether the windows of a group by call are also the windows of a group by shape."""
-        offset = group[0] - self._first
-        shapes = self._items[offset + group.length - 1].shapes[-group.length :]
-        return self._by_shape.windows(shapes) == len(group)
+        return self._by_shape.windows(group.starts[0], group.length) == len(group.starts)
 
     def _window(self, start: int, length: int) -> list[Step]:
         offset = start - self._first
-        return [item.step for item in islice(self._items, offset, offset + length)]
+        return list(islice(self._steps, offset, offset + length))

@@ -3,69 +3,89 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from waggle.calls import Result
 
 if TYPE_CHECKING:
-    from waggle.calls import CallKey
+    from collections.abc import Callable
+
+    from waggle.calls import CallKey, Step
     from waggle.tools import Extent
 
 __all__ = ["KnownLookups"]
 
+_NO_TEXT: Final = Result(cut=True)
+
 
 class KnownLookups:
-    """Answers by what they cover. Bounded by the text held and by the number of entries; the oldest go first.
+    """Answers by what they cover. Bounded by the text held and by the number of answers; the oldest go first.
+
+    Most are never asked for, so noting one costs next to nothing: what it covers is found out when a lookup asks.
 
     Args:
+        extent_of: tells what a read returned.
         limit: text held, in characters. Beyond it the oldest answers lose their text but stay known.
         entries: answers known at all.
     """
 
-    def __init__(self, limit: int, *, entries: int = 4096) -> None:
+    def __init__(self, extent_of: Callable[[Step], Extent], limit: int, *, entries: int = 4096) -> None:
+        self._extent_of = extent_of
         self._limit = limit
         self._entries = entries
-        self._by_resource: dict[CallKey, dict[Extent, Result]] = {}
-        self._order: deque[Extent] = deque()  # as added; the first `_bare` of them have lost their text
-        self._bare = 0
+        self._noted: deque[tuple[Step, Result]] = deque()  # numbered from `_first`
+        self._first = 0
+        self._bare = 0  # so many of them, the oldest, have lost their text
         self._size = 0
+        self._by_resource: dict[CallKey, dict[Extent, int]] = {}  # numbers of the answers, the latest of equal ones
+        self._sorted = 0  # number of the first answer that is not in it yet
 
-    def add(self, extent: Extent, result: Result) -> None:
-        """Note an answer."""
-        answers = self._by_resource.setdefault(extent.resource, {})
-        before = answers.get(extent)
-        if before is not None:
-            return  # nothing was written since: it says the same
-        answers[extent] = result
-        self._order.append(extent)
+    def add(self, step: Step, result: Result) -> None:
+        """Note the answer to a read."""
+        self._noted.append((step, result))
         self._size += len(result.text)
-        while self._size > self._limit and self._bare < len(self._order):
-            oldest = self._order[self._bare]
-            self._size -= len(self._by_resource[oldest.resource][oldest].text)
-            self._by_resource[oldest.resource][oldest] = Result(cut=True)
+        while self._size > self._limit and self._bare < len(self._noted):
+            oldest, cut = self._noted[self._bare]
+            self._size -= len(cut.text)
+            self._noted[self._bare] = (oldest, _NO_TEXT)
             self._bare += 1
-        while len(self._order) > self._entries:
+        if len(self._noted) > self._entries:
             self._forget_oldest()
 
     def _forget_oldest(self) -> None:
-        oldest = self._order.popleft()
+        step, result = self._noted.popleft()
+        self._size -= len(result.text)
         self._bare = max(self._bare - 1, 0)
-        answers = self._by_resource[oldest.resource]
-        self._size -= len(answers.pop(oldest).text)
-        if not answers:
-            del self._by_resource[oldest.resource]
+        if self._first < self._sorted:
+            extent = self._extent_of(step)
+            answers = self._by_resource[extent.resource]
+            if answers[extent] == self._first:
+                del answers[extent]
+                if not answers:
+                    del self._by_resource[extent.resource]
+        self._first += 1
 
     def find(self, extent: Extent) -> Result | None:
         """The answer that covers a lookup, or None."""
+        self._sort()
         answers = self._by_resource.get(extent.resource)
         if not answers:
             return None
-        if extent in answers:
-            return answers[extent]
-        return next((result for known, result in answers.items() if known.covers(extent)), None)
+        number = answers.get(extent)
+        if number is None:
+            number = next((each for known, each in answers.items() if known.covers(extent)), None)
+        return None if number is None else self._noted[number - self._first][1]
+
+    def _sort(self) -> None:
+        start = max(self._sorted, self._first)
+        for number, (step, _) in enumerate(islice(self._noted, start - self._first, None), start):
+            extent = self._extent_of(step)
+            self._by_resource.setdefault(extent.resource, {})[extent] = number
+        self._sorted = self._first + len(self._noted)
 
     def clear(self) -> None:
         """Forget everything: something was written."""
+        self._noted.clear()
         self._by_resource.clear()
-        self._order.clear()
-        self._bare = self._size = 0
+        self._first = self._bare = self._size = self._sorted = 0

@@ -7,8 +7,7 @@ what is mined and matched does not depend on which tool was quicker. Not thread-
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from waggle._defaults import PENDING_CALLS, RING_STEPS
 from waggle.calls import Effect, Outcome, Result, Step
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "Started"]
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(NamedTuple):
     """A call that has begun.
 
     Attributes:
@@ -82,9 +80,11 @@ class Recorder:
             del self._running[next(iter(self._running))]
         return self._release()
 
-    def record(self, step: Step) -> None:
-        """Put a released step into the ring; beyond the capacity the oldest goes."""
+    def record(self, step: Step) -> bool:
+        """Put a released step into the ring; True when the oldest had to go for it."""
+        full = len(self._ring) == self.capacity
         self._ring.append(step)
+        return full
 
     def abort(self) -> list[tuple[Step, Result]]:
         """End every call that still runs as `Outcome.ABORTED`; it may have done anything, so it counts as a write.

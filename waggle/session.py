@@ -120,8 +120,7 @@ class Session:
 
     def _take(self, ended: list[tuple[Step, Result]]) -> None:
         for step, result in ended:
-            full = len(self._recorder) == self._recorder.capacity
-            self._recorder.record(step)
+            full = self._recorder.record(step)
             if self._speculation:
                 self._speculation.observe(step, result)
             if self._on_sweep:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from waggle import jsonvalue
-from waggle.calls import Effect, Outcome, Result
+from waggle.calls import Effect, Outcome, Result, Step
 from waggle.known import KnownLookups
 from waggle.replay import Fold, Lookup, ReplayStrategy, fold
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from waggle.background import Faults
-    from waggle.calls import Step
     from waggle.config import ManagerConfig
     from waggle.tools import ToolTable
 
@@ -85,7 +84,7 @@ class Speculation:
         self._tools = tools
         self._faults = faults
         self._on_fold = on_fold
-        self._known = KnownLookups(config.known_bytes)
+        self._known = KnownLookups(tools.extent_of, config.known_bytes)
         self._left = config.lookups_per_session
         self._lock = threading.Lock()
         self._busy = False
@@ -95,8 +94,8 @@ class Speculation:
         with self._lock:
             if step.effect is Effect.WRITE:
                 self._known.clear()
-            elif step.reads and step.ok and step.replayable:
-                self._known.add(self._tools.extent_of(step), result)
+            elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
+                self._known.add(step, result)
             for strategy in self._strategies:
                 self._ask(strategy, strategy.observe, step, result)
 
@@ -169,7 +168,7 @@ class Speculation:
             this.made.append(replace(lookup, result=result))
             if result.ok:
                 this.bytes_left -= result.size_bytes
-                self._known.add(self._tools.extent(lookup.tool, lookup.args), result)
+                self._known.add(Step(0, lookup.tool, lookup.args), result)
             for strategy in list(self._strategies):
                 if strategy.name == lookup.strategy:
                     self._ask(strategy, strategy.settle, lookup, result)

@@ -143,7 +143,9 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
 )
 
 
-_RESOLVED_TOOLS: Final = 1000  # names whose description is kept at hand
+#: What is known of a tool that only a hint, or nothing at all, speaks for.
+_READS: Final = ToolSpec("", Effect.READ)
+_WRITES: Final = ToolSpec("")
 
 
 class ToolTable:
@@ -159,17 +161,15 @@ class ToolTable:
         self._known: dict[str, ToolSpec] = {spec.name: spec for spec in known}
         self._user: dict[str, ToolSpec] = {}
         self._hints: dict[str, bool] = {}
-        self._resolved: dict[str, ToolSpec] = {}
 
     def register(self, spec: ToolSpec) -> None:
         """Take the user's description of a tool; it replaces every other."""
         self._user[spec.name] = spec
-        self._resolved.clear()
 
     def allow(self, *names: str) -> None:
         """Take the user's word that these tools only read; what else is known of them is kept."""
         for name in names:
-            self.register(replace(self.spec(name), effect=Effect.READ, command="", read_values=None))
+            self.register(replace(self.spec(name), name=name, effect=Effect.READ, command="", read_values=None))
 
     def deny(self, *names: str) -> None:
         """Take the user's word that these tools must be treated as writes."""
@@ -179,27 +179,16 @@ class ToolTable:
     def hint(self, name: str, *, read_only: bool) -> None:
         """Take a server's hint (MCP's ``readOnlyHint``). It suggests: it never makes a known write a read."""
         self._hints[name] = read_only
-        self._resolved.clear()
 
     def spec(self, name: str) -> ToolSpec:
-        """Everything known of a tool; an unknown one is a write."""
-        spec = self._resolved.get(name)
-        if spec is None:
-            if len(self._resolved) >= _RESOLVED_TOOLS:  # names may come from a model
-                self._resolved.clear()
-            spec = self._resolved[name] = self._resolve(name)
-        return spec
-
-    def _resolve(self, name: str) -> ToolSpec:
-        if name in self._user:
-            return self._user[name]
-        known = self._known.get(name)
+        """Everything known of a tool; an unknown one is a write. Of one known only by a hint the name is left out."""
+        spec = self._user.get(name)
+        if spec is not None:
+            return spec
         hint = self._hints.get(name)
         if hint is False:
-            return ToolSpec(name)
-        if known is not None:
-            return known
-        return ToolSpec(name, Effect.READ if hint else Effect.WRITE)
+            return _WRITES
+        return self._known.get(name) or (_READS if hint else _WRITES)
 
     def effect(self, tool: str, args: Mapping[str, JsonValue]) -> Effect:
         """What this call does. A shell command reads only when it provably does."""

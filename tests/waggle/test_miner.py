@@ -256,7 +256,7 @@ def test_an_emptied_miner_holds_nothing() -> None:
         miner.append(one)
     for _ in range(5):
         miner.evict()
-    assert (miner.candidates(), miner._by_shape._groups, miner._shape_ids._ids, miner._call_ids._ids) == (
+    assert (miner.candidates(), miner._by_shape._root.longer, miner._by_shape._ids, miner._by_call._ids) == (
         [],
         {},
         {},
