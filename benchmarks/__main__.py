@@ -9,7 +9,7 @@ import platform
 import sys
 from dataclasses import asdict
 
-from benchmarks.timing import YARDSTICK_S, Row, yardstick
+from benchmarks.timing import YARDSTICK_S, Row, best, yardstick
 from benchmarks.topics import TOPICS
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
     parser.add_argument("--markdown", action="store_true", help="a Markdown table")
     options = parser.parse_args()
-    speed = min(yardstick() for _ in range(5))
+    speed = best(yardstick)
     about = f"Python {platform.python_version()}, {os.cpu_count()} cores, a million additions in {speed * 1e3:.0f} ms"
     if options.markdown:
         print(f"{about} ({YARDSTICK_S * 1e3:.0f} ms when it is quiet).\n")

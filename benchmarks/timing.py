@@ -1,9 +1,4 @@
-"""How everything here is timed: in rounds, one thing after the other, never alone.
-
-On a shared machine the same work takes half as long again a second later. So what is to be compared is measured in
-turns, the best and the median of the rounds are kept, and a loop of known work runs along: where it took longer than
-usual, so did all the rest.
-"""
+"""How time is measured: in rounds, beside a yardstick of known work, since times on a shared machine are noise."""
 
 from __future__ import annotations
 
@@ -11,95 +6,65 @@ import gc
 import statistics
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-__all__ = ["REFERENCE", "Figure", "Sample", "Work", "in_turns", "reference_loop", "seconds"]
+__all__ = ["YARDSTICK_S", "Row", "best", "side_by_side", "yardstick"]
 
-#: One round of something: prepares what it needs, does it, and returns the seconds that the part to be measured took.
-Work: TypeAlias = "Callable[[], float]"
-
-#: Name under which `in_turns` reports the loop of known work.
-REFERENCE: Final = "reference loop"
-
-_REFERENCE_TURNS: Final = 20_000
+#: Seconds the yardstick takes where the bars were set, when the machine is quiet.
+YARDSTICK_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What the rounds of one thing took, in seconds."""
-
-    best: float
-    median: float
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the report.
+class Row:
+    """One measured figure.
 
     Attributes:
-        topic: name of the module that measured it.
-        what: what was measured.
-        unit: of `best`, `median`, `beside` and `bar`.
-        best: best round.
-        median: median of the rounds.
-        yardstick: what was measured in turns with it.
-        beside: the yardstick's best round.
-        bar: most that is wanted, or None.
-        original: what the original in Go took for the same, on another day, or "".
+        topic: what was measured.
+        value: the figure, in `unit`.
+        unit: of the figure.
+        bar: what it must not pass, in the same unit; None where there is none.
+        beside: what it is compared with, in words.
+        ratio: the figure divided by that; None where there is nothing to compare with.
     """
 
     topic: str
-    what: str
+    value: float
     unit: str
-    best: float
-    median: float
-    yardstick: str
-    beside: float
     bar: float | None = None
-    original: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """How many yardsticks long it is; None where the yardstick is nothing."""
-        return self.best / self.beside if self.beside else None
+    beside: str = ""
+    ratio: float | None = None
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Time one call, in seconds, with the garbage of what was before it out of the way."""
-    gc.collect()
-    gc.freeze()
-    try:
+def yardstick() -> None:
+    """Do the work that times are put beside: a million additions in a plain loop."""
+    total = 0
+    for number in range(1_000_000):
+        total += number
+
+
+def best(work: Callable[[], object], *, rounds: int = 5) -> float:
+    """Return the least seconds that `work` took of several rounds; what was there before is not collected meanwhile."""
+    times: list[float] = []
+    for _ in range(rounds):
+        gc.collect()
+        gc.freeze()
         start = time.perf_counter()
         work()
-        return time.perf_counter() - start
-    finally:
+        times.append(time.perf_counter() - start)
         gc.unfreeze()
+    return min(times)
 
 
-def reference_loop() -> object:
-    """Do the work that everything is put beside: 20,000 turns of a loop that makes tuples and fills a dictionary."""
-    kept: dict[int, tuple[int, int]] = {}
-    for turn in range(_REFERENCE_TURNS):
-        kept[turn & 1023] = (turn, turn + 1)
-    return kept
-
-
-def in_turns(works: Mapping[str, Work], rounds: int) -> dict[str, Sample]:
-    """Measure several things in turns: A B C A B C …
-
-    Args:
-        works: what to measure, by name.
-        rounds: how often each has its turn, at least 1.
+def side_by_side(
+    one: Callable[[], object], other: Callable[[], object], *, rounds: int = 5
+) -> tuple[float, float, float]:
+    """Time two pieces of work in turn, A B A B ….
 
     Returns:
-        For each name its best and median round; under `REFERENCE` those of the reference loop, which ran between.
+        Least seconds of the first, of the second, and the median of the rounds' ratios, first over second.
     """
-    taken: dict[str, list[float]] = {name: [] for name in (*works, REFERENCE)}
-    for _ in range(rounds):
-        for name, work in works.items():
-            taken[REFERENCE].append(seconds(reference_loop))
-            taken[name].append(work())
-    return {name: Sample(min(values), statistics.median(values)) for name, values in taken.items()}
+    pairs = [(best(one, rounds=1), best(other, rounds=1)) for _ in range(rounds)]
+    return min(a for a, _ in pairs), min(b for _, b in pairs), statistics.median(a / b for a, b in pairs)

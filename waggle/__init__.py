@@ -6,8 +6,9 @@ are the public ones; each is imported when it is first used, so that importing t
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from waggle._lazy import lazy
 
 if TYPE_CHECKING:
     from waggle.calls import Call, Effect, Outcome, Result, Step
@@ -47,8 +48,6 @@ _HOMES = {
     "store": ("Meta", "Store", "load_routes", "project_store", "user_store"),
     "tools": ("ToolSpec", "ToolTable"),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-
 __all__ = [
     "Call",
     "Candidate",
@@ -94,12 +93,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'waggle' has no attribute {name!r}")
-    value = getattr(import_module(f"waggle.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -124,7 +124,8 @@ class Result:
 class Step:
     """One completed call of the agent, as the recorder keeps it. The result's text is not part of it.
 
-    Nothing changes a step once it is made. It is not frozen only because that costs every call of an agent more than a µs.
+    Nothing changes a step once it is made. It is not frozen only because that costs every call of an agent more than
+    a microsecond.
 
     Attributes:
         seq: order of *starting* within the session, from 0. Calls whose end was never seen leave gaps.

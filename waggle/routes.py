@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from waggle import jsonvalue, redact
+from waggle import jsonvalue
 from waggle.calls import Step, part_of
 from waggle.errors import InvalidSkillName
 from waggle.miner import Param
@@ -174,6 +174,8 @@ def route_from(
     Returns:
         The route, without a name; `named` gives it one.
     """
+    from waggle import redact  # noqa: PLC0415 - its patterns take as long to make ready as all the rest of a start
+
     secret = {
         Param(index, key)
         for index, step in enumerate(candidate.steps)

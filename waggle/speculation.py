@@ -6,7 +6,6 @@ that no lookup is made twice. It is pure but for the clock and the host's ``run`
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from contextvars import ContextVar
@@ -115,6 +114,8 @@ class Speculation:
 
     async def afollow(self, run: AsyncRun) -> Fold | None:
         """See `Session.afollow`."""
+        import asyncio  # noqa: PLC0415 - who calls this has it; who does not is spared a third of the start
+
         this = self._begin()
         if this is None:
             return None
@@ -205,6 +206,8 @@ def _answer(run: Run, lookup: Lookup) -> Result:
 
 
 async def _answer_async(run: AsyncRun, lookup: Lookup, seconds: float) -> Result:
+    import asyncio  # noqa: PLC0415 - as in `Speculation.afollow`
+
     try:
         async with asyncio.timeout(seconds):
             return _as_result(await run(lookup.tool, _host_args(lookup)))
