@@ -60,14 +60,16 @@ class _Tree:
         items.append((number, place))
         newest: list[_Group] = []
         for parent in (self._root, *self._newest[: config.max_len - 1]) if place > 1 else (self._root,):
-            group = parent.longer.get(number)
+            longer = parent.longer
+            group = longer.get(number)
             if group is None:
-                parent.longer[number] = start
+                longer[number] = start
             else:
                 if isinstance(group, int):
-                    group = parent.longer[number] = self._group(parent.length + 1, start, group)
-                group.starts.append(start)
-                if len(group.starts) >= group.look_at:
+                    group = longer[number] = self._group(parent.length + 1, start, group)
+                starts = group.starts
+                starts.append(start)
+                if len(starts) >= group.look_at:
                     self.fresh.add(group)
                 newest.append(group)
             start -= 1
