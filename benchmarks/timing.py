@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["YARDSTICK_S", "Row", "best", "side_by_side", "yardstick"]
 
 #: Seconds the yardstick takes where the bars were set, when the machine is quiet.
-YARDSTICK_S: Final = 0.05
+YARDSTICK_S: Final = 0.033
 
 
 @dataclass(frozen=True, slots=True)
