@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Column", "document", "note", "out", "plain", "progress", "table"]
+__all__ = ["Column", "document", "note", "out", "plain", "progress", "silence", "table"]
 
 #: What is escaped: controls, which a terminal obeys; halves of surrogate pairs, which no encoding has; line separators;
 #: and the marks that reverse the direction of writing, which make a text look like another.
@@ -84,14 +84,17 @@ def _write(stream: TextIO | None, text: str) -> None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        _silence(stream)
+        silence(stream)
         gone = error.errno in (errno.EPIPE, errno.EINVAL)  # Windows calls a pipe without a reader invalid
         if stream is sys.stdout and not gone:
             raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def _silence(stream: TextIO) -> None:
-    """Let what is still to come go nowhere: the reader has gone, and the work goes on to its end and its exit code."""
+def silence(stream: TextIO) -> None:
+    """Let what is still to come go nowhere: the reader has gone, and the work goes on to its end and its exit code.
+
+    What is buffered goes there too; otherwise the interpreter would try it again at its end, and fail in its own way.
+    """
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -6,6 +6,7 @@ Every error is one line on standard error, `path:line: problem`, and an exit cod
 from __future__ import annotations
 
 import logging
+import sys
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -155,6 +156,7 @@ def run() -> int:
     except click.Abort:  # Ctrl-C before a command had begun
         return _defaults.EXIT_INTERRUPTED
     except OSError as error:  # the help text could not be printed
+        _render.silence(sys.stdout)
         _render.note(_told(error))
         return _defaults.EXIT_STORE
     return code if isinstance(code, int) else _defaults.EXIT_OK
