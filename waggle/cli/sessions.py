@@ -112,6 +112,11 @@ def mine(
         columns = [_render.Column("status"), _render.Column("name"), *_numbers("steps", "seen", "sessions")]
         _render.out(_render.table(columns, [_mined_row(each) for each in mined]))
     _render.out(_mined_summary(mined, count, store, dry_run=dry_run))
+    if not mined:
+        often = place.settings.manager_config().mine.k
+        _render.note(
+            f"no run of reads came {often} times in one session with the same arguments; `mine.k` sets how often"
+        )
     return EXIT_OK
 
 
