@@ -111,6 +111,7 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     *_plain(Effect.READ, "TodoRead", "TaskList", "TaskGet", "LSP", "ToolSearch", "mcp__ide__getDiagnostics"),
     *_plain(Effect.READ, "TaskOutput", "BashOutput", repeatable=False),
     *_plain(Effect.NOTE, "TodoWrite", "TaskCreate", "TaskUpdate", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode"),
+    *_plain(Effect.WRITE, "Write", "Edit", "MultiEdit", "NotebookEdit", "Task", "Agent", "KillShell"),
     _shell("Bash", "command", "description", "timeout"),
     # the original's host, pi, and others that use the same short names
     _read("read", "path", lines=_OFFSET_LIMIT, script="cat"),
@@ -120,6 +121,7 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     _read("find", "path", script="find"),
     _read("ls", "path", script="ls"),
     *_plain(Effect.READ, "knowledge_search"),
+    *_plain(Effect.WRITE, "write", "edit"),
     _shell("bash", "command", "description", "timeout"),
     # SWE-agent: its viewer has a cursor, so opening a file unasked would move it
     ToolSpec("open", Effect.READ, paths=("path",), repeatable=False),
@@ -138,6 +140,8 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     *(_read(name, "path") for name in ("read_text_file", "list_directory", "directory_tree", "get_file_info")),
     *(_read(name, "path") for name in ("list_dir", "list_files", "search_files", "search_file_content")),
     *_plain(Effect.READ, "read_multiple_files", "list_allowed_directories", "grep_search", "file_search"),
+    *_plain(Effect.WRITE, "write_file", "edit_file", "create_file", "delete_file", "move_file", "create_directory"),
+    *_plain(Effect.WRITE, "apply_patch", "create", "submit"),
     *(_shell(name, "command", "description", "timeout") for name in ("run_shell_command", "execute_bash")),
     *(_shell(name, "command", "explanation") for name in ("run_terminal_cmd", "execute_command", "run_command")),
 )
@@ -169,7 +173,8 @@ class ToolTable:
     def allow(self, *names: str) -> None:
         """Take the user's word that these tools only read; what else is known of them is kept."""
         for name in names:
-            self.register(replace(self.spec(name), name=name, effect=Effect.READ, command="", read_values=None))
+            known = self._user.get(name) or self._known.get(name) or ToolSpec(name)
+            self.register(replace(known, effect=Effect.READ, command="", read_values=None))
 
     def deny(self, *names: str) -> None:
         """Take the user's word that these tools must be treated as writes."""

@@ -560,3 +560,71 @@ def test_a_store_that_cannot_be_written_is_reported_once_and_the_agent_goes_on(
     warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert len(warnings) == 2  # the store cannot be read, and cannot be written
     assert any("WAGGLE_HOME" in text for text in warnings)
+
+
+def test_a_recorded_habit_becomes_a_script_that_really_runs(tmp_path: Path) -> None:
+    """Record, mine, promote, run: the output holds the file's name and its content."""
+    import subprocess
+
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "notes.txt").write_text("remember the milk")
+    with Manager.for_project(tmp_path, config=ManagerConfig(sweep_calls=1)) as manager:
+        for _ in range(3):
+            for tool, path in (("ls", "."), ("read", "notes.txt"), ("ls", "./")):
+                manager.observe(Call(tool, {"path": path}), "x")
+            manager.observe(Call("write", {}), "ok")
+    (meta,) = project_store(locate.find_project(tmp_path)).metas()
+    script = meta.path / "scripts" / "run.sh"
+    done = subprocess.run(["bash", str(script)], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=10)
+    assert "notes.txt" in done.stdout
+    assert "remember the milk" in done.stdout
+
+
+def test_a_listing_has_name_description_script_and_path_and_no_switched_off_skill(store: Store) -> None:
+    for one in (LOOK, OPEN):
+        store.promote(one)
+    store.disable(OPEN.name, "failed", AT)
+    (meta,) = store.metas()
+    assert (meta.name, meta.path) == (LOOK.name, store.directory / LOOK.name)
+    assert meta.description == skillfile.describe(LOOK)
+    assert meta.script is not None
+    assert "cat -- './README.md'" in meta.script
+
+
+def test_settings_are_used_by_a_manager_that_is_opened_for_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".waggle").mkdir()
+    (tmp_path / ".waggle" / "config.toml").write_text("sweep_calls = 3\n")
+    monkeypatch.setenv("WAGGLE_LOOKUPS_PER_RESULT", "2")
+    manager = Manager.for_project(tmp_path)
+    assert (manager.config.sweep_calls, manager.config.lookups_per_result) == (3, 2)
+    assert Manager.for_project(tmp_path, config=ManagerConfig()).config == ManagerConfig()
+
+
+def test_a_project_that_learned_something_is_remembered_for_promotion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAGGLE_HOME", str(tmp_path / "data"))
+    root = tmp_path / "p"
+    (root / ".git").mkdir(parents=True)
+    with Manager.for_project(root, config=ManagerConfig(sweep_calls=1)) as manager:
+        for _ in range(3):
+            for step in LOOK.steps:
+                manager.observe(Call(step.tool, step.args), "x")
+            manager.observe(Call("write", {}), "ok")
+    assert locate.known_projects(tmp_path / "data") == [root]
+
+
+def test_conversations_are_kept_apart_and_the_one_unused_for_longest_is_closed() -> None:
+    manager = Manager(ManagerConfig(sessions=2))
+    one = manager.session("one")
+    manager.session("two")
+    assert manager.session("one") is one
+    manager.session("three")
+    assert manager.session("one") is one
+    manager.end("one")
+    assert manager.session("one") is not one
+    manager.observe(Call("read", {"path": "x"}), "y")
+    assert [len(manager.session(name).steps()) for name in ("", "one")] == [1, 0]
