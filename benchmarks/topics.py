@@ -22,6 +22,7 @@ from waggle import (
     LedgerEntry,
     Manager,
     ManagerConfig,
+    MineConfig,
     Param,
     Result,
     Route,
@@ -257,7 +258,12 @@ def reading() -> Iterator[Row]:
 
 def anticipation() -> Iterator[Row]:
     """How many calls of `agent_eval` a library learned on `agent` knows beforehand; exact numbers, no times."""
-    for config, rules in ((ManagerConfig.original(), "the original's rules"), (ManagerConfig(), "default rules")):
+    rules_of = {
+        "the original's rules": ManagerConfig.original(),
+        "default rules": ManagerConfig(),
+        "default rules, promoted after two": ManagerConfig(mine=MineConfig()),
+    }
+    for rules, config in rules_of.items():
         learner = Manager(replace(config, replay=False))
         for call in calls_of(streams.agent(10_000)):
             learner.observe(call, RESULT)

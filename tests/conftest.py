@@ -30,14 +30,6 @@ def shared_traces() -> Path:
     return SHARED / "data" / "traces"
 
 
-@pytest.fixture(scope="session")
-def shared_bench() -> Path:
-    """Directory of the seeded streams' expected results, which a plain clone does not have."""
-    if not (SHARED / "bench" / "golden").is_dir():
-        pytest.skip("needs the golden vectors beside the checkout")
-    return SHARED / "bench"
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--update-golden`` writes the golden files anew; their diff is reviewed like code."""
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing")

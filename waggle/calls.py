@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Call", "CallKey", "Effect", "Outcome", "Parts", "Result", "Shape", "Step", "part_of", "shape_of"]
+__all__ = ["Call", "CallKey", "Effect", "Outcome", "Parts", "Result", "Shape", "Step", "part_of"]
 
 #: Tool name, then the names of its arguments in sorted order. Values play no part.
 Shape: TypeAlias = tuple[str, ...]
@@ -171,11 +171,6 @@ class Step:
     def ok(self) -> bool:
         """Whether the call succeeded."""
         return self.outcome is Outcome.OK
-
-
-def shape_of(tool: str, args: Mapping[str, object]) -> Shape:
-    """Tool name and argument names; ``read(path)`` and ``read(limit, path)`` are two shapes."""
-    return (tool, *sorted(args))
 
 
 def part_of(value: JsonValue) -> str | bytes:

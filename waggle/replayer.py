@@ -18,8 +18,6 @@ from waggle.replay import Lookup
 from waggle.routes import RouteStep, in_checkout, patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from waggle.calls import Parts, Result, Shape
     from waggle.routes import Route
     from waggle.tools import ToolTable
@@ -93,11 +91,6 @@ class RouteIndex:
                 node.routes.append(live)
         self._count += 1
         return True
-
-    def extend(self, routes: Iterable[Route]) -> None:
-        """Add several routes, in order."""
-        for route in routes:
-            self.add(route)
 
 
 class Replayer:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from waggle import jsonvalue
-from waggle.calls import Step, part_of
+from waggle.calls import part_of
 from waggle.errors import InvalidSkillName
 from waggle.miner import Param
 
@@ -99,10 +99,6 @@ class Route:
     support: int = 0
     learned_at: datetime | None = None
     disabled: Disabled | None = None
-
-    def literal_from(self, step: int) -> bool:
-        """Whether no parameter sits at this step or later."""
-        return all(param.step < step for param in self.params)
 
     def fires_from(self, min_prefix: int, *, wildcards_count: bool = False) -> int | None:
         """How many steps must have matched before the rest may be run; None when it never may.
@@ -287,10 +283,6 @@ class Pattern:
     shape: Shape
     fixed: tuple[int, ...]
     parts: Parts
-
-    def matches(self, step: Step) -> bool:
-        """Whether a call fits: same shape, and equal where the argument is no parameter."""
-        return self.shape == step.shape and self.parts == tuple([step.parts[i] for i in self.fixed])
 
 
 def patterns(route: Route) -> tuple[Pattern, ...]:
