@@ -76,8 +76,10 @@ def observe() -> Iterator[Row]:
             beside = f"a million additions ({step * 1e3:.0f} ms)"
             yield Row(f"observe, {name}, {rules}", took / len(calls) * 1e6, "µs a call", bar, beside, ratio)
     calls, large = calls_of(streams.agent(10_000)), Result("x" * 20_000)
-    took, _, ratio = side_by_side(observing(calls, ManagerConfig(), large), observing(calls, ManagerConfig()))
-    yield Row("observe, agent, results of 20 kB", took / 1e4 * 1e6, "µs a call", 25.0, "results of 400 B", ratio)
+    beyond_ascii = Result("x" * 20_000 + "—")
+    for result, kind in ((large, "20 kB"), (beyond_ascii, "20 kB, not ASCII")):
+        took, _, ratio = side_by_side(observing(calls, ManagerConfig(), result), observing(calls, ManagerConfig()))
+        yield Row(f"observe, agent, results of {kind}", took / 1e4 * 1e6, "µs a call", 25.0, "results of 400 B", ratio)
 
 
 def library(size: int) -> list[Route]:

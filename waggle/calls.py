@@ -135,7 +135,6 @@ class Step:
         effect: whether it reads or writes, by the tool table or the host's word.
         replayable: False when an argument could not be kept exactly, so that the call can never be made again.
         overlapped: it started before an earlier call had ended, so it cannot have used that call's result.
-        est_tokens: length of the result, in estimated tokens.
         shape: tool and argument names.
         parts: the arguments' values in the order of `shape`, comparable.
     """
@@ -147,7 +146,6 @@ class Step:
     effect: Effect = Effect.READ
     replayable: bool = True
     overlapped: bool = False
-    est_tokens: int = 0
     shape: Shape = field(init=False, repr=False, compare=False)
     parts: Parts = field(init=False, repr=False, compare=False)
 

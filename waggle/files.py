@@ -381,12 +381,14 @@ def remove_leftovers(
 # --- read --------------------------------------------------------------------------------------------------
 
 
-def _open_to_read(path: Path) -> int:
+def _open_to_read(path: Path) -> tuple[int, int]:
+    """Open a regular file; its descriptor, and the size it has now."""
     descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | _FLAGS)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise ValueError("is not a file but a directory, pipe or device")
-    return descriptor
+    return descriptor, status.st_size
 
 
 def read_bytes(path: Path, *, limit: int) -> bytes:
@@ -400,8 +402,11 @@ def read_bytes(path: Path, *, limit: int) -> bytes:
         ValueError: it is larger than `limit`, or a directory, pipe or device. The text does not name the path.
         OSError: it cannot be read, or is not there.
     """
-    with os.fdopen(_open_to_read(path), "rb") as file:
-        data = file.read(limit + 1)
+    descriptor, size = _open_to_read(path)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        data = file.read(min(size, limit) + 1)  # room for `limit` bytes would cost more than all the rest
+        while size < len(data) <= limit and (more := file.read(limit + 1 - len(data))):  # it has grown meanwhile
+            data += more
     if len(data) > limit:
         raise ValueError(f"is larger than the {limit:,} bytes that are read")
     return data
@@ -434,7 +439,7 @@ def read_blocks(path: Path, *, longest: int) -> Iterator[Block]:
         ValueError: it is a directory, pipe or device.
         OSError: it cannot be read, or is not there.
     """
-    with os.fdopen(_open_to_read(path), "rb", buffering=0) as file:
+    with os.fdopen(_open_to_read(path)[0], "rb", buffering=0) as file:
         offset = 0  # of the line in hand
         rest = b""  # what is known of it
         dropped = 0  # bytes of it that were let go, since it is too long

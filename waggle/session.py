@@ -115,7 +115,6 @@ class Session:
             effect,
             replayable,
             started.overlapped,
-            result.est_tokens,
         )
 
     def _take(self, ended: list[tuple[Step, Result]]) -> None:

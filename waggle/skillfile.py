@@ -123,16 +123,16 @@ def _read_params(read: _Reader, holder: JsonObject) -> tuple[Param, ...]:
 
 
 def _read_steps(read: _Reader, holder: JsonObject, params: tuple[Param, ...]) -> tuple[RouteStep, ...]:
-    open_args = set(params)
     steps: list[RouteStep] = []
     for index, value in enumerate(read.items(holder, "steps", "$")):
         where = f"$.steps[{index}]"
         entry = read.mapping(value, where)
         args = read.mapping(entry.get("args"), f"{where}.args")
+        open_keys = {param.key for param in params if param.step == index}
         for key, arg in args.items():
-            if (isinstance(arg, dict) and set(arg) == {"$param"}) is not (Param(index, key) in open_args):
+            if (isinstance(arg, dict) and set(arg) == {"$param"}) is not (key in open_keys):
                 raise read.problem(f"{where}.args.{key}", "expected parameters here and in $.params to agree")
-        kept: JsonObject = {key: None if Param(index, key) in open_args else arg for key, arg in args.items()}
+        kept: JsonObject = {key: None if key in open_keys else arg for key, arg in args.items()}
         steps.append(RouteStep(read.text(entry, "tool", where), kept))
     if not steps or any(param.step >= len(steps) or param.key not in steps[param.step].args for param in params):
         raise read.problem("$.params", "expected each parameter to name an argument of a step")
