@@ -153,7 +153,7 @@ class Step:
         args = self.args
         names = sorted(args)
         self.shape = (self.tool, *names)
-        self.parts = tuple([part_of(args[name]) for name in names])
+        self.parts = tuple([value if type(value := args[name]) is str else part_of(value) for name in names])
 
     @property
     def reads(self) -> bool:

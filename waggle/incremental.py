@@ -46,7 +46,7 @@ class _Tree:
     def __init__(self, config: MineConfig) -> None:
         self._config = config
         self._ids: dict[Hashable, int] = {}  # a symbol is held as the index of the first item that had it
-        self._items: deque[tuple[int, int]] = deque()  # symbol, and place within its run
+        self._items: deque[tuple[int, int, Hashable]] = deque()  # number of the symbol, place within its run, symbol
         self._first = 0  # index of _items[0] among all items ever
         self._root = _Group(0, _NEVER)
         self._newest: list[_Group] = []  # groups whose last window ends with the newest item, shortest first
@@ -57,7 +57,7 @@ class _Tree:
         config, items = self._config, self._items
         start = self._first + len(items)
         number = self._ids.setdefault(symbol, start)
-        items.append((number, place))
+        items.append((number, place, symbol))
         newest: list[_Group] = []
         for parent in (self._root, *self._newest[: config.max_len - 1]) if place > 1 else (self._root,):
             longer = parent.longer
@@ -82,18 +82,18 @@ class _Tree:
         is_route = length >= config.min_len and is_primitive(symbols)
         group = _Group(length, config.k if is_route else _NEVER, [alone])
         last = alone + length - 1 - first
-        (_, place), (number, next_place) = items[last], items[last + 1]
+        (_, place, _), (number, next_place, _) = items[last], items[last + 1]
         if length < config.max_len and next_place == place + 1:
             group.longer[number] = alone
         return group
 
-    def evict(self, symbol: Hashable) -> None:
-        """Remove the windows that start with the oldest item, whose symbol this is."""
+    def evict(self) -> None:
+        """Remove the windows that start with the oldest item."""
         items = self._items
         if self._newest and self._newest[-1].length == len(items):
             self._newest.pop()
         parent, place = self._root, items[0][1]
-        for number, its_place in islice(items, self._config.max_len):
+        for number, its_place, _ in islice(items, self._config.max_len):
             if its_place != place:
                 break
             group = parent.longer[number]
@@ -107,7 +107,8 @@ class _Tree:
                 break
             parent = group
             place += 1
-        if items.popleft()[0] not in self._root.longer:
+        number, _, symbol = items.popleft()
+        if number not in self._root.longer:
             del self._ids[symbol]
         self._first += 1
 
@@ -129,7 +130,7 @@ class _Tree:
     def windows(self, start: int, length: int) -> int:
         """How many windows have the symbols of this one; 0 where they are never a route."""
         group: _Group | int | None = self._root
-        for number, _ in islice(self._items, start - self._first, start - self._first + length):
+        for number, _, _ in islice(self._items, start - self._first, start - self._first + length):
             group = group.longer.get(number) if isinstance(group, _Group) else None
         return len(group.starts) if isinstance(group, _Group) and group.look_at < _NEVER else 0
 
@@ -170,11 +171,11 @@ class IncrementalMiner:
         """
         if not self._cells.popleft():
             return
-        oldest = self._steps.popleft()
+        self._steps.popleft()
         self._first += 1
-        self._by_shape.evict(oldest.shape)
+        self._by_shape.evict()
         if self.config.literal:
-            self._by_call.evict(oldest.key)
+            self._by_call.evict()
 
     def candidates(self) -> list[Candidate]:
         """Everything that repeats in the steps held, in the order of `mine`."""

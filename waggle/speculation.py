@@ -96,7 +96,10 @@ class Speculation:
             elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
                 self._known.add(step, result)
             for strategy in self._strategies:
-                self._ask(strategy, strategy.observe, step, result)
+                try:
+                    strategy.observe(step, result)
+                except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
+                    self._switch_off(strategy, error)
 
     def follow(self, run: Run) -> Fold | None:
         """See `Session.follow`."""
@@ -175,8 +178,9 @@ class Speculation:
                     self._ask(strategy, strategy.settle, lookup, result)
 
     def _fold(self, this: _Round) -> Fold | None:
-        if this.made:
-            self._on_fold(this.made)
+        if not this.made:
+            return None
+        self._on_fold(this.made)
         answered = [lookup for lookup in this.made if lookup.result and lookup.result.ok]
         return fold(answered, limit=self._config.fold_bytes)
 
