@@ -18,6 +18,7 @@ import pytest
 from tests.conftest import ROOT
 from waggle import Call, LedgerEntry, Manager, ManagerConfig, Param, Result, Route, Store, ToolSpec, locate
 from waggle.routes import Disabled, RouteStep, named
+from waggle.settings import describe_settings, load_settings
 from waggle.skillfile import render_route
 from waggle.traces import TraceBuilder, dump_trace
 
@@ -56,8 +57,8 @@ def example_files() -> dict[str, str]:
         found["single file"] = old.path_of(name).read_text(encoding="utf-8")
         entries = [
             LedgerEntry(route.name, 4, event="promoted", at=AT),
-            LedgerEntry(route.name, 2, 1250, at=AT),
-            LedgerEntry(route.name, 2, fail=True, at=AT),
+            LedgerEntry(route.name, 1, 1250, at=AT, strategy="routes"),
+            LedgerEntry(route.name, 1, fail=True, at=AT, strategy="routes"),
         ]
         found["ledger.jsonl"] = "".join(entry.encode().decode() + "\n" for entry in entries)
         locate.remember_project(base, Path("/home/ada/lift"))
@@ -78,6 +79,21 @@ def test_the_example_of_every_file_is_what_is_really_written(name: str) -> None:
     """In docs/file-formats.md; the text is shown whole, so that a change of a format shows in the documents."""
     text = (ROOT / "docs" / "file-formats.md").read_text(encoding="utf-8")
     assert example_files()[name].rstrip("\n") in text
+
+
+def test_the_example_settings_are_read_and_every_setting_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = ROOT / "docs" / "file-formats.md"
+    (example,) = blocks(document, "toml")
+    (tmp_path / "config.toml").write_text(example, encoding="utf-8")
+    monkeypatch.setenv("WAGGLE_CONFIG", str(tmp_path / "config.toml"))
+    settings = load_settings(tmp_path).settings
+    assert (settings.stale_days, settings.mine.k, settings.tools_allow) == (30, 4, ("my_search",))
+    text = document.read_text(encoding="utf-8")
+    for name, unit, about, default in describe_settings():
+        shown = json.dumps(list(default) if isinstance(default, tuple) else default)
+        assert f"| `{name}` | `{shown}` | {unit} | {about} |" in text, name
 
 
 def test_every_key_of_every_file_is_explained() -> None:

@@ -27,7 +27,7 @@ LAYERS = [
     {"miner", "tools", "locate", "redact", "shell", "traces"},
     {"files", "calls"},
     {"jsonvalue"},
-    {"errors", "_defaults", "_lazy"},
+    {"errors", "_defaults", "_fork", "_lazy"},
 ]
 RANK = {module: rank for rank, row in enumerate(LAYERS) for module in row}
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
+import traceback
 import weakref
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from waggle._defaults import EXIT_FLUSH_SECONDS, QUEUE_ITEMS
+from waggle._fork import renew_in_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,17 +32,29 @@ class Faults:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """See `waggle._fork.Renewable`."""
+        self._lock = threading.Lock()
 
     def note(self, kind: str, error: BaseException | None = None) -> None:
-        """Count one fault; the first of its kind is logged, with its stack trace at debug level."""
+        """Count one fault; the first of its kind is logged, with its stack trace at debug level and without secrets.
+
+        Args:
+            kind: what went wrong, in words of ours.
+            error: its text may be anybody's, and hold what a tool was given.
+        """
         with self._lock:
             self._counts[kind] += 1
             first = self._counts[kind] == 1
         if first:
-            detail = f"{kind}: {error}" if error is not None else kind
+            from waggle.redact import redact_text  # noqa: PLC0415 - where all is well it is not needed
+
+            detail = redact_text(f"{kind}: {error}" if error is not None else kind)
             _log.warning("%s (reported once; the agent is not affected)", detail)
-            if error is not None:
-                _log.debug("%s", kind, exc_info=error)
+            if error is not None and _log.isEnabledFor(logging.DEBUG):
+                _log.debug("%s", redact_text("".join(traceback.format_exception(error))))
 
     def counts(self) -> dict[str, int]:
         """How often each kind occurred."""
@@ -59,7 +72,14 @@ class Background:
         self._ready = threading.Condition()
         self._busy = False
         self._thread: threading.Thread | None = None
-        self._pid = 0
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """See `waggle._fork.Renewable`: the thread is the parent's, and so is what was queued; it writes it."""
+        self._ready = threading.Condition()
+        self._queue.clear()
+        self._busy = False
+        self._thread = None
 
     def submit(self, kind: str, work: Callable[[], object]) -> bool:
         """Queue work; False when the queue is full, which is counted. Never blocks on the disk, never raises.
@@ -78,10 +98,8 @@ class Background:
         return True
 
     def _start(self) -> None:
-        if self._thread is not None and self._pid == os.getpid() and self._thread.is_alive():
+        if self._thread is not None:
             return
-        self._pid = os.getpid()  # after a fork the thread is gone; the queue is the child's own copy
-        self._busy = False
         self._thread = threading.Thread(target=self._run, name="waggle-writer", daemon=True)
         self._thread.start()
         finisher = weakref.WeakMethod(self.flush)
@@ -109,6 +127,6 @@ class Background:
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until everything queued is done; False when the time ran out."""
         with self._ready:
-            if self._thread is None or self._pid != os.getpid():
-                return not self._queue
+            if self._thread is None:
+                return True
             return self._ready.wait_for(lambda: not self._queue and not self._busy, timeout_s)

@@ -436,10 +436,14 @@ def read_blocks(path: Path, *, longest: int) -> Iterator[Block]:
         longest: most bytes of a line that is given, at least 1.
 
     Raises:
-        ValueError: it is a directory, pipe or device.
+        StoreUnavailable: it is a directory, pipe or device.
         OSError: it cannot be read, or is not there.
     """
-    with os.fdopen(_open_to_read(path)[0], "rb", buffering=0) as file:
+    try:
+        descriptor, _ = _open_to_read(path)
+    except ValueError as error:
+        raise StoreUnavailable(path, str(error), "move it away") from None
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
         offset = 0  # of the line in hand
         rest = b""  # what is known of it
         dropped = 0  # bytes of it that were let go, since it is too long

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from waggle import locate
+from waggle._fork import renew_in_children
 from waggle.background import Background, Faults
 from waggle.calls import Outcome
 from waggle.config import ManagerConfig
@@ -99,6 +100,11 @@ class Manager:
         self._load()
         for route in routes:
             self._know(route, usable=True)
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """See `waggle._fork.Renewable`."""
+        self._lock = threading.Lock()
 
     @classmethod
     def for_project(
@@ -315,21 +321,22 @@ class Manager:
     def _write_uses(self, lookups: Sequence[Lookup]) -> None:
         """Log one follow: a line for each route, or other source, that was run."""
         at = self._now()
-        by_source: dict[str, list[Lookup]] = {}
+        by_source: dict[tuple[str, str], list[Lookup]] = {}
         for lookup in lookups:
-            by_source.setdefault(lookup.source, []).append(lookup)
-        for source, made in by_source.items():
+            by_source.setdefault((lookup.strategy, lookup.source), []).append(lookup)
+        for (strategy, source), made in by_source.items():
             ledger = self._ledgers.get(self._scopes.get(source, Scope.PROJECT))
-            entry = _entry(source, made, at)
+            entry = _entry(strategy, source, made, at)
             if ledger and entry:
                 write = functools.partial(ledger.append, entry)
                 self._background.submit(f"the ledger {ledger.path} cannot be written", write)
 
 
-def _entry(source: str, made: Sequence[Lookup], at: datetime) -> LedgerEntry | None:
+def _entry(strategy: str, source: str, made: Sequence[Lookup], at: datetime) -> LedgerEntry | None:
     """A use where any lookup was answered; a failure where none was and one failed. A cancelled one says nothing."""
     answered = [lookup.result for lookup in made if lookup.result and lookup.result.ok]
     if answered:
-        return LedgerEntry(source, len(answered), sum(result.est_tokens for result in answered), at=at)
+        tokens = sum(result.est_tokens for result in answered)
+        return LedgerEntry(source, len(answered), tokens, at=at, strategy=strategy)
     failed = [lookup for lookup in made if lookup.result and lookup.result.outcome in _FAILURES]
-    return LedgerEntry(source, len(failed), fail=True, at=at) if failed else None
+    return LedgerEntry(source, len(failed), fail=True, at=at, strategy=strategy) if failed else None

@@ -159,7 +159,8 @@ def route_from(
 ) -> Route:
     """Make a route of a candidate, fit to be written to disk.
 
-    Absolute paths inside the project are kept relative to it, and an argument that holds a secret becomes a parameter.
+    Absolute paths inside the project are kept relative to it, and an argument that holds a secret, or the
+    mask of one, becomes a parameter.
 
     Args:
         candidate: what was mined.
@@ -176,7 +177,7 @@ def route_from(
         Param(index, key)
         for index, step in enumerate(candidate.steps)
         for key, value in step.args.items()
-        if redact.redact_value({key: value}) != {key: value}
+        if redact.is_masked(value) or redact.redact_value({key: value}) != {key: value}
     }
     params = tuple(sorted({*candidate.params, *secret}))
     open_args = set(params)

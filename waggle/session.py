@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from waggle import jsonvalue
+from waggle._fork import renew_in_children
 from waggle.calls import Call, Effect, Outcome, Result, Step
 from waggle.incremental import IncrementalMiner
 from waggle.recorder import Recorder, Started
@@ -67,6 +68,11 @@ class Session:
         self._miner = IncrementalMiner(config.mine)
         self._started: dict[str | int, tuple[Call, Started]] = {}  # announced and not yet reported
         self._since_sweep = 0
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """See `waggle._fork.Renewable`."""
+        self._lock = threading.Lock()
 
     # --- what the agent does ---
 

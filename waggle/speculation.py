@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from waggle import jsonvalue
+from waggle._fork import renew_in_children
 from waggle.calls import Effect, Outcome, Result, Step
 from waggle.known import KnownLookups
 from waggle.replay import Fold, Lookup, ReplayStrategy, fold
@@ -85,6 +86,12 @@ class Speculation:
         self._on_fold = on_fold
         self._known = KnownLookups(tools.extent_of, config.known_bytes)
         self._left = config.lookups_per_session
+        self._lock = threading.Lock()
+        self._busy = False
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """See `waggle._fork.Renewable`: a follow of another thread goes on in the parent alone."""
         self._lock = threading.Lock()
         self._busy = False
 

@@ -9,6 +9,7 @@ import pytest
 
 from waggle import CurateResult, Ledger, LedgerEntry, Param, Route, Scope, Stat, Store, curate, load_routes, read_ledger
 from waggle.curation import StoreView, apply_plan, demote, gc, plan_curation, promote, prune_stale, view
+from waggle.errors import StoreUnavailable
 from waggle.routes import Disabled, RouteStep, named
 
 if TYPE_CHECKING:
@@ -156,6 +157,14 @@ def test_when_the_directory_cannot_be_read_its_ledger_is_left_alone(make_store: 
     project.directory.write_text("a regular file")
     run(project, make_store("u", Scope.USER))
     assert set(read_ledger(project.ledger_path)) == {"x"}
+
+
+def test_a_directory_in_the_ledgers_place_is_one_clear_error(make_store: Callable[..., Store]) -> None:
+    project = make_store("p", Scope.PROJECT, route())
+    project.ledger_path.mkdir()
+    with pytest.raises(StoreUnavailable, match="is not a file but a directory"):
+        run(project, make_store("u", Scope.USER))
+    assert len(load_routes(project)) == 1
 
 
 def test_a_skill_that_cannot_be_read_keeps_its_history(make_store: Callable[..., Store]) -> None:

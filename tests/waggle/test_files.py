@@ -522,7 +522,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, kind: str
         path.mkdir()
     with pytest.raises(ValueError, match="not a file"):
         files.read_bytes(path, limit=4)
-    with pytest.raises(ValueError, match="not a file"):
+    with pytest.raises(StoreUnavailable, match="not a file"):
         list(files.read_blocks(path, longest=4))
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waggle import Outcome, Recorder, Result, Step
-from waggle.background import Background, Faults
 
 DONE = Result("x")
 
@@ -78,44 +77,3 @@ def test_what_still_runs_at_the_end_is_aborted() -> None:
         (0, Outcome.ABORTED, Outcome.ABORTED),
         (1, Outcome.OK, Outcome.OK),
     ]
-
-
-# --- work for the disk -----------------------------------------------------------------------------------------
-
-
-def test_queued_work_is_done_in_order_and_a_fault_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    done: list[int] = []
-    faults = Faults()
-    background = Background(faults)
-
-    def fails() -> None:
-        raise OSError("disk")
-
-    for number in range(3):
-        assert background.submit("write", lambda number=number: done.append(number))  # type: ignore[misc] # mypy does not follow the bound default
-        background.submit("bad", fails)
-    assert background.flush(5)
-    assert done == [0, 1, 2]
-    assert faults.counts() == {"bad": 3}
-    assert [record.getMessage() for record in caplog.records] == [
-        "bad: disk (reported once; the agent is not affected)"
-    ]
-
-
-def test_a_full_queue_drops_and_counts() -> None:
-    import threading
-
-    faults, inside, free = Faults(), threading.Event(), threading.Event()
-    background = Background(faults, capacity=2)
-
-    def hold() -> None:
-        inside.set()
-        assert free.wait(5)
-
-    background.submit("hold", hold)
-    assert inside.wait(5)
-    assert [background.submit("more", lambda: None) for _ in range(4)] == [True, True, False, False]
-    assert not background.flush(0.01)
-    free.set()
-    assert background.flush(5)
-    assert faults.counts() == {"queue full, dropped: more": 2}

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT
 from waggle import (
     Call,
+    Candidate,
     Manager,
     ManagerConfig,
     Param,
     Route,
     Scope,
+    Step,
     Store,
     frontmatter,
     load_routes,
@@ -32,7 +34,8 @@ from waggle import (
     user_store,
 )
 from waggle.errors import InvalidSkillName, SkillFileError
-from waggle.routes import Disabled, RouteStep, inside_project, named
+from waggle.redact import MASK
+from waggle.routes import Disabled, RouteStep, inside_project, named, route_from
 from waggle.store import Status
 
 if TYPE_CHECKING:
@@ -368,6 +371,13 @@ def test_an_argument_with_a_secret_becomes_a_parameter_and_reaches_no_file(tmp_p
         assert not path.is_file() or secret.encode() not in path.read_bytes()
 
 
+@pytest.mark.case("HC-17")
+def test_a_mask_in_a_recorded_call_becomes_a_parameter_and_is_never_sent_to_a_tool() -> None:
+    """A host may have masked its own records before they were mined."""
+    seen = tuple(Step(n, "read", {"path": f"{n}", "header": f"X-Token: {MASK}"}) for n in range(2))
+    assert route_from(Candidate(seen, 3)).params == (Param(0, "header"), Param(1, "header"))
+
+
 # --- where stores are ------------------------------------------------------------------------------------------
 
 
@@ -509,6 +519,8 @@ def test_a_repeated_route_is_written_once_and_used_at_once(store: Store) -> None
     assert one.learned_at is not None
     stat = read_ledger(store.ledger_path)[one.name]
     assert (stat.uses, stat.fails, stat.yield_tokens) == (1, 0, 1)
+    last = json.loads(store.ledger_path.read_text().splitlines()[-1])
+    assert (last["name"], last["steps"], last["strategy"]) == (one.name, 1, "routes")
 
 
 def test_a_lookup_that_fails_is_a_failure_and_no_use(store: Store) -> None:

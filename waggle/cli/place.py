@@ -118,6 +118,8 @@ def stats_of(store: Store) -> dict[str, Stat]:
     """
     try:
         return read_ledger(store.ledger_path)
-    except (OSError, ValueError) as error:  # ValueError: a directory or a pipe lies in its place
+    except StoreUnavailable:
+        raise
+    except OSError as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise StoreUnavailable(store.ledger_path, f"cannot be read: {problem}", "repair or move it") from error
