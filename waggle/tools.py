@@ -108,8 +108,8 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     _read("LS", "path", script="ls"),
     _read("NotebookRead", "notebook_path"),
     *_plain(Effect.READ, "WebFetch", "WebSearch", metered=True),
-    *_plain(Effect.READ, "TodoRead", "TaskList", "TaskGet", "LSP", "ToolSearch", "mcp__ide__getDiagnostics"),
-    *_plain(Effect.READ, "TaskOutput", "BashOutput", repeatable=False),
+    *_plain(Effect.READ, "TodoRead", "TaskList", "TaskGet", "LSP", "mcp__ide__getDiagnostics"),
+    *_plain(Effect.READ, "TaskOutput", "BashOutput", "ToolSearch", repeatable=False),
     *_plain(Effect.NOTE, "TodoWrite", "TaskCreate", "TaskUpdate", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode"),
     *_plain(Effect.WRITE, "Write", "Edit", "MultiEdit", "NotebookEdit", "Task", "Agent", "KillShell"),
     _shell("Bash", "command", "description", "timeout"),
@@ -202,7 +202,9 @@ class ToolTable:
             from waggle import shell  # noqa: PLC0415 - agents without a shell tool never need the parser
 
             command = args.get(spec.command)
-            return Effect.READ if isinstance(command, str) and shell.reads(command) else Effect.WRITE
+            # Another argument may send it to the background, or out of its sandbox.
+            alone = all(name == spec.command or name in spec.ignored for name in args)
+            return Effect.READ if alone and isinstance(command, str) and shell.reads(command) else Effect.WRITE
         if spec.read_values:
             name, values = spec.read_values
             return Effect.READ if args.get(name) in values else spec.effect

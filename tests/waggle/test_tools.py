@@ -36,6 +36,11 @@ def test_a_shell_tool_reads_when_its_command_provably_does(command: Any, expecte
     assert effect(ToolTable(), "Bash") is Effect.WRITE
 
 
+def test_a_shell_command_with_an_argument_nobody_knows_is_no_read() -> None:
+    assert effect(ToolTable(), "Bash", command="ls", description="look", timeout=5) is Effect.READ
+    assert effect(ToolTable(), "Bash", command="ls", run_in_background=True) is Effect.WRITE
+
+
 def test_a_tool_that_views_and_edits_is_judged_by_its_argument() -> None:
     assert effect(ToolTable(), "str_replace_editor", command="view", path="x") is Effect.READ
     assert effect(ToolTable(), "str_replace_editor", command="insert", path="x") is Effect.WRITE
