@@ -1,0 +1,215 @@
+"""Skills on the command line: listed, shown, copied to where an agent looks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.waggle.cli.support import (
+    BAD,
+    LIST,
+    LOAD,
+    NOW,
+    OLD,
+    TWIN,
+    Home,
+    edit,
+    ran,
+    ran_json,
+    run,
+    snapshot,
+    tidy,
+)
+from waggle import (
+    Route,
+    _defaults,
+    skillfile,
+)
+from waggle.routes import RouteStep
+
+if TYPE_CHECKING:
+    from tests.conftest import Golden
+
+# --- ls -------------------------------------------------------------------------------------------------------
+
+
+def test_ls_ranks_the_skills_of_both_stores_by_yield_and_then_by_name(full: Home, golden: Golden) -> None:
+    full.project.disable(BAD.name, "failed 3 times and never succeeded", NOW)
+    golden.check("cli/ls.txt", ran("ls"))
+    skills = ran_json("ls")["skills"]
+    keys = [(-each["yield"], each["name"]) for each in skills]
+    assert keys == sorted(keys)
+    assert {each["scope"] for each in skills} == {"project", "user"}
+    assert [each["disabled"] for each in skills if each["disabled"]] == ["failed 3 times and never succeeded"]
+
+
+def test_ls_can_be_asked_for_one_store(full: Home) -> None:
+    def scopes(*options: str) -> set[str]:
+        return {each["scope"] for each in ran_json("ls", *options)["skills"]}
+
+    assert scopes("--user") == scopes("--scope", "user") == {"user"}
+    assert scopes("--scope", "project") == {"project"}
+
+
+def test_ls_says_what_to_do_when_there_are_no_skills(home: Home) -> None:
+    result = run("ls")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "There are no skills yet; `waggle mine TRACE...` learns them from recorded sessions.\n"
+    assert ran_json("ls") == {"skills": [], "invalid": []}
+
+
+@pytest.mark.case("HC-14")
+def test_what_cannot_be_read_is_named_with_line_and_reason_and_hides_nothing(full: Home) -> None:
+    folder = full.project.directory
+    (folder / "unquoted.md").write_text("---\nname: x\ndescription: List PRs: then merge\n---\n")
+    (folder / "empty.md").write_text("")
+    (folder / "dir.md").mkdir()
+    (folder / "newer").mkdir()
+    (folder / "newer" / "route.json").write_text('{"waggle_route": 99}')
+    document = ran_json("ls")
+    assert len(document["skills"]) == 6
+    assert len(document["invalid"]) == 4
+    assert any("unquoted.md:3: description must be quoted, it contains ': '" in line for line in document["invalid"])
+    assert run("ls").stderr.splitlines() == document["invalid"]
+
+
+# --- show -----------------------------------------------------------------------------------------------------
+
+
+def test_show_prints_the_skill_as_it_is_and_where_its_files_lie(full: Home, golden: Golden) -> None:
+    text = ran("show", LOAD.name)
+    golden.check("cli/show.txt", tidy(text, full))
+    assert text.startswith((full.project.directory / LOAD.name / "SKILL.md").read_text())
+
+
+def test_show_gives_programs_the_route(full: Home) -> None:
+    document = ran_json("show", LOAD.name)
+    assert document["route"] == json.loads((full.project.directory / LOAD.name / "route.json").read_text())
+    assert document["ledger"]["yield"] == 1270
+    assert document["ledger"]["last_used"] == "2026-03-01T12:00:00Z"
+    assert [Path(path).name for path in document["files"]] == ["SKILL.md", "route.json", "run.sh"]
+
+
+def test_show_finds_the_projects_skill_first_and_the_users_on_request(full: Home) -> None:
+    assert ran_json("show", LIST.name)["route"]["scope"] == "project"
+    assert ran_json("show", LIST.name, "--user")["ledger"]["yield"] == 40
+
+
+@pytest.mark.parametrize("name", ["nothing-there", "../../etc", "A B"])
+def test_a_skill_that_is_not_there_is_one_line_and_its_own_exit_code(home: Home, name: str) -> None:
+    result = run("show", name)
+    assert result.exit_code == _defaults.EXIT_SKILL
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert name in result.stderr
+
+
+def test_a_single_file_of_the_original_is_shown(home: Home) -> None:
+    steps = tuple(RouteStep(t, {"path": p}) for t, p in (("ls", "src"), ("read", "README.md")))
+    old = replace(home.project, form="file")
+    name = old.promote(Route("", steps)).name
+    assert ran("show", name).startswith("---\nname: wag_")
+    assert ran_json("show", name)["route"]["steps"][0]["tool"] == "ls"
+
+
+@pytest.mark.case("HC-02")
+def test_nothing_in_a_skill_moves_the_terminal_or_makes_printing_raise(full: Home) -> None:
+    path = full.project.directory / LOAD.name / "SKILL.md"
+    path.write_bytes(path.read_bytes() + b"\x1b[2J \xff \xc2\x9b \xe2\x80\xae [/red] [bold]x[/bold]\n")
+    text = ran("show", LOAD.name)
+    assert "\\x1b[2J \\udcff \\x9b \\u202e [/red] [bold]x[/bold]" in text
+    assert "\udcff \x9b \u202e [/red]" in ran_json("show", LOAD.name)["skill"]
+
+
+def test_a_skill_without_its_text_says_so(full: Home) -> None:
+    (full.project.directory / LOAD.name / "SKILL.md").unlink()
+    result = run("show", LOAD.name)
+    assert result.exit_code == _defaults.EXIT_SKILL
+    assert "SKILL.md is missing" in result.stderr
+
+
+# --- export ---------------------------------------------------------------------------------------------------
+
+
+def statuses(*args: object, code: int = 0) -> dict[str, str]:
+    return {each["name"]: each["status"] for each in ran_json("export", *args, code=code)["skills"]}
+
+
+def test_export_copies_whole_skills_once(full: Home, tmp_path: Path) -> None:
+    to = tmp_path / ".claude" / "skills"
+    full.project.disable(BAD.name, "failed", NOW)
+    dry = statuses("--to", to, "--dry-run")
+    assert not to.exists()
+    assert (
+        statuses("--to", to)
+        == dry
+        == {BAD.name: "skipped"} | dict.fromkeys((LOAD.name, LIST.name, OLD.name, TWIN.name), "new")
+    )
+    source = full.project.directory / LOAD.name
+    for path in full.project.files_of(LOAD.name):
+        assert (to / LOAD.name / path.relative_to(source)).read_bytes() == path.read_bytes()
+    assert set(statuses("--to", to).values()) == {"unchanged", "skipped"}
+    edit(source / "SKILL.md", "It has no parameters", "Beware")
+    assert statuses("--to", to)[LOAD.name] == "updated"
+    assert "Beware" in (to / LOAD.name / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize("kind", ["other-skill", "no-route", "other-route", "file", "link"])
+def test_export_never_touches_a_folder_that_is_not_a_copy(full: Home, tmp_path: Path, kind: str) -> None:
+    to = tmp_path / "skills"
+    theirs = to / LOAD.name
+    if kind == "file":
+        to.mkdir()
+        theirs.write_text("mine")
+    elif kind == "link":
+        to.mkdir()
+        theirs.symlink_to(full.project.directory / LOAD.name)
+    else:
+        theirs.mkdir(parents=True)
+        (theirs / "SKILL.md").write_text("mine")
+    if kind == "no-route":
+        (theirs / "route.json").write_text("{}")
+    if kind == "other-route":
+        (theirs / "route.json").write_text(skillfile.render_route(replace(LIST, name=LOAD.name)))
+    before = snapshot(to)
+    result = run("export", "--to", to, LOAD.name)
+    assert result.exit_code == _defaults.EXIT_PROBLEMS
+    assert "is not a copy of this skill; move it away" in result.stdout
+    assert snapshot(to) == before
+
+
+def test_export_of_named_skills_says_when_one_is_missing_or_not_fit(full: Home, tmp_path: Path) -> None:
+    to = tmp_path / "skills"
+    assert statuses("--to", to, LIST.name, "--user") == {LIST.name: "new"}
+    assert run("export", "--to", to, "nothing").exit_code == _defaults.EXIT_SKILL
+    assert run("export").exit_code == _defaults.EXIT_USAGE
+    full.project.disable(BAD.name, "failed", NOW)
+    assert statuses("--to", to, BAD.name, code=1) == {BAD.name: "refused"}
+    old = replace(full.project, form="file").promote(Route("", tuple(RouteStep("ls", {"path": p}) for p in "ab")))
+    assert statuses("--to", to, old.name, code=1) == {old.name: "refused"}
+    assert statuses("--to", to)[old.name] == "skipped"
+
+
+@pytest.mark.case("HC-15")
+def test_export_does_not_follow_a_link_out_of_the_skill(full: Home, tmp_path: Path) -> None:
+    """A skill may come with a stranger's repository."""
+    (tmp_path / "secret").write_text("s3cret")
+    (full.project.directory / LOAD.name / "notes.md").symlink_to(tmp_path / "secret")
+    result = run("export", "--to", tmp_path / "skills", LOAD.name)
+    assert result.exit_code == _defaults.EXIT_STORE
+    assert "leads out of" in result.stderr
+    assert not (tmp_path / "skills").exists()
+
+
+def test_an_exported_skill_is_refreshed_through_no_link(full: Home, tmp_path: Path) -> None:
+    to = tmp_path / "skills"
+    ran("export", "--to", to, LOAD.name)
+    (tmp_path / "victim").write_text("whole")
+    (to / LOAD.name / "SKILL.md").unlink()
+    (to / LOAD.name / "SKILL.md").symlink_to(tmp_path / "victim")
+    run("export", "--to", to, LOAD.name)
+    assert (tmp_path / "victim").read_text() == "whole"
