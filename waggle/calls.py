@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Call", "CallKey", "Effect", "Outcome", "Parts", "Result", "Shape", "Step", "part_of"]
+__all__ = ["Call", "CallKey", "Effect", "Outcome", "Parts", "Result", "Shape", "Step", "part_of", "tool_name"]
 
-#: Tool name, then the names of its arguments in sorted order. Values play no part.
+#: Tool name, then the names of its arguments in sorted order. Values play no part. Of a shell command that is understood
+#: the name is the tool's and the command's form (`tool_name`), and the arguments are the values in it.
 Shape: TypeAlias = tuple[str, ...]
 
 #: The values of a call's arguments in the order of its shape, each so that equal means equal as JSON (`part_of`).
@@ -130,11 +131,14 @@ class Step:
     Attributes:
         seq: order of *starting* within the session, from 0. Calls whose end was never seen leave gaps.
         tool: the tool's name.
-        args: arguments as JSON values; what JSON cannot hold is tagged (`waggle.jsonvalue.to_json`).
+        args: arguments as JSON values; what JSON cannot hold is tagged (`waggle.jsonvalue.to_json`). Of a call with a
+            `form`, the values in it by the names of its slots.
         outcome: what came of it.
         effect: whether it reads or writes, by the tool table or the host's word.
         replayable: False when an argument could not be kept exactly, so that the call can never be made again.
         overlapped: it started before an earlier call had ended, so it cannot have used that call's result.
+        form: of a shell command that is understood, the command with ``{name}`` in place of each value
+            (`waggle.shell.reading`); empty for every other call.
         shape: tool and argument names.
         parts: the arguments' values in the order of `shape`, comparable.
     """
@@ -146,13 +150,14 @@ class Step:
     effect: Effect = Effect.READ
     replayable: bool = True
     overlapped: bool = False
+    form: str = ""
     shape: Shape = field(init=False, repr=False, compare=False)
     parts: Parts = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         args = self.args
         names = sorted(args)
-        self.shape = (self.tool, *names)
+        self.shape = (tool_name(self.tool, self.form) if self.form else self.tool, *names)
         self.parts = tuple([value if type(value := args[name]) is str else part_of(value) for name in names])
 
     @property
@@ -169,6 +174,11 @@ class Step:
     def ok(self) -> bool:
         """Whether the call succeeded."""
         return self.outcome is Outcome.OK
+
+
+def tool_name(tool: str, form: str) -> str:
+    """Tool and form as one name; calls of two forms are as different as calls of two tools."""
+    return f"{tool}\n{form}" if form else tool
 
 
 def part_of(value: JsonValue) -> str | bytes:

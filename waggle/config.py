@@ -21,6 +21,7 @@ class ManagerConfig:
             nothing when it is stored already, and uses what it learned from the next start on.
         learn: mine and promote; off, a manager only replays.
         replay: make lookups; off, a manager only learns.
+        shell_forms: read a shell command that is understood as its form and the values in it; off, a command is one text.
         sweep_calls: calls between two looks at what was mined.
         ring_steps: steps a session remembers.
         min_prefix: leading steps of a route that must match before the rest is run, at least 2.
@@ -28,6 +29,14 @@ class ManagerConfig:
         lookups_per_session: lookups in one session.
         fold_bytes: longest text added to one result, bytes of UTF-8.
         known_bytes: text of earlier answers a session holds, characters.
+        reach: count what is read after which calls, and follow what pays; off, only runs of calls are learned.
+        containment: one answer stands for every read that it covers; off, only for the very same call.
+        threshold: chance from which on a reach route's lookup is made, 0 to 1; None for θ*, by tokens: it is made when
+            what a saved turn is worth outweighs what a detour costs at this point of the session.
+        min_sessions: sessions in which a reach habit must occur before it is promoted; or as often as `mine.k` asks for.
+        control_share: share of eligible results after which lookups are held back, at random, to measure what they
+            bring, 0 to 1.
+        seed: of that choice.
         follow_seconds: longest time one follow may take, seconds. `Session.afollow` cancels what outlasts it;
             `Session.follow` starts nothing new after it.
         sessions: conversations held at once before the one unused for longest is closed.
@@ -40,6 +49,7 @@ class ManagerConfig:
     rules: Literal["waggle", "original"] = "waggle"
     learn: bool = True
     replay: bool = True
+    shell_forms: bool = True
     sweep_calls: int = _defaults.SWEEP_CALLS
     ring_steps: int = _defaults.RING_STEPS
     min_prefix: int = _defaults.MIN_PREFIX_STEPS
@@ -49,9 +59,19 @@ class ManagerConfig:
     known_bytes: int = _defaults.KNOWN_RESULT_BYTES
     follow_seconds: float = _defaults.FOLLOW_SECONDS
     sessions: int = _defaults.SESSIONS
+    reach: bool = True
+    containment: bool = True
+    threshold: float | None = _defaults.REACH_THRESHOLD
+    min_sessions: int = _defaults.MIN_SESSIONS
+    control_share: float = 0.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
         may_be_zero = {"lookups_per_result", "lookups_per_session", "fold_bytes", "known_bytes", "follow_seconds"}
+        may_be_zero |= {"control_share", "seed", "threshold"}
+        for name in ("threshold", "control_share"):
+            if (getattr(self, name) or 0) > 1:
+                raise ValueError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
         for knob in fields(self):
             value = getattr(self, knob.name)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -62,4 +82,4 @@ class ManagerConfig:
     @classmethod
     def original(cls, *, sweep_calls: int = _defaults.SWEEP_CALLS) -> ManagerConfig:
         """Return the rules of the original: grouping by shape, one promotion a look, no use before the next start."""
-        return cls(mine=MineConfig.original(), rules="original", sweep_calls=sweep_calls)
+        return cls(mine=MineConfig.original(), rules="original", shell_forms=False, reach=False, containment=False, sweep_calls=sweep_calls)

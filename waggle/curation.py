@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from waggle import files
-from waggle._defaults import MIN_FAILS, PROMOTE_PROJECTS, STALE_DAYS
+from waggle._defaults import MIN_FAILS, MIN_SETTLED, MIN_USED_SHARE, PROMOTE_PROJECTS, STALE_DAYS
 from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
 from waggle.routes import Disabled, Scope
 
@@ -50,7 +50,7 @@ class StoreView:
     Attributes:
         scope: whose habits it holds.
         routes: in the order of their names, switched-off ones included.
-        stats: uses and failures by name.
+        stats: uses, failures and what was settled, by name.
         edited: names of skills that a person has changed.
         invalid: what could not be read.
         readable: False when the directory could not be listed; then nothing of it may be touched.
@@ -148,15 +148,28 @@ def gc(seen: StoreView) -> list[Action]:
 
 
 def demote(seen: StoreView, *, min_fails: int = MIN_FAILS, now: datetime) -> list[Action]:
-    """Plan to switch off what has failed at least `min_fails` times and never succeeded."""
+    """Plan to switch off what keeps failing, and what keeps making lookups that nobody asks for.
+
+    The first has failed at least `min_fails` times and never succeeded. The second has, since it was last learned or
+    switched on, at least `MIN_SETTLED` settled lookups with a share used below `MIN_USED_SHARE`, and has saved no more
+    tokens than it spent: a route may be seldom right and pay. What was held back counts on neither side.
+    """
     actions: list[Action] = []
     for route in seen.routes:
-        stat = _stat(seen, route.name)
-        if not route.disabled and not stat.uses and stat.fails >= min_fails:
-            reason = f"failed {stat.fails} times and never succeeded"
+        reason = None if route.disabled else _why_off(_stat(seen, route.name), min_fails)
+        if reason:
             off = replace(route, disabled=Disabled(now, reason))
             actions.append(Action("demote", seen.scope, route.name, reason, off))
     return actions
+
+
+def _why_off(stat: Stat, min_fails: int) -> str | None:
+    if not stat.uses and stat.fails >= min_fails:
+        return f"failed {stat.fails} times and never succeeded"
+    settled = stat.used_since + stat.detours_since
+    if settled >= MIN_SETTLED and stat.used_since / settled < MIN_USED_SHARE and stat.net_since <= 0:
+        return f"{stat.detours_since} of {settled} lookups were detours"
+    return None
 
 
 def prune_stale(
@@ -164,6 +177,7 @@ def prune_stale(
 ) -> list[Action]:
     """Plan to delete what was never used and is old.
 
+    A use is a replay that gave something, or a lookup that was settled as used.
     Age counts from when a route was learned, or switched off if that was later; the dates are in the file, so a
     checkout does not reset them. A route whose file has no date is kept.
 
@@ -175,7 +189,8 @@ def prune_stale(
     """
     actions: list[Action] = []
     for route in seen.routes:
-        if _stat(seen, route.name).uses or route.learned_at is None or route.fingerprint in wanted:
+        stat = _stat(seen, route.name)
+        if stat.uses or stat.used or route.learned_at is None or route.fingerprint in wanted:
             continue
         since = max(filter(None, (route.learned_at, route.disabled.at if route.disabled else None)))
         if now - since >= timedelta(days=stale_days):

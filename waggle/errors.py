@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "CountsError",
     "InvalidSkillName",
     "LedgerCorrupt",
     "SettingsError",
@@ -140,6 +141,23 @@ class LedgerCorrupt(WaggleError, ValueError):
         shown = ", ".join(str(number) for number in self.lines[:5])
         more = f" and {len(self.lines) - 5} more" if len(self.lines) > 5 else ""  # noqa: PLR2004 - as many as fit a line
         return f"{self.path}: not a record on line {shown}{more}"
+
+
+class CountsError(WaggleError, ValueError):
+    """The file with a project's counts is not what this version writes; it is left as it is.
+
+    Attributes:
+        path: the file.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}. Move it away to begin counting anew; routes keep their own counts."
 
 
 class TraceError(WaggleError, ValueError):

@@ -1,46 +1,38 @@
-"""Replaying recorded sessions: how many turns a library of routes would have saved an agent that acts as recorded.
+"""Measuring: learn on some recorded sessions, replay others (`waggle.playback`), and count with intervals.
 
-What is learned on one task is never measured on another session of it. A lookup is answered only by the call that the
-agent itself made later, before its next write; every other lookup is a detour. A turn is an assistant message that
-calls tools; it is saved only when all of its calls were answered before it.
-
-Pure but for `Manager`, which is used without a store.
+What is learned on one task is never measured on another session of it. Pure but for `Manager`, which is used without a
+store.
 """
 
 from __future__ import annotations
 
 import random
-import re
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from waggle import jsonvalue
-from waggle._defaults import BOOTSTRAP_ROUNDS, BYTES_PER_TOKEN
-from waggle.calls import Effect, Outcome, Result
+from waggle._defaults import BOOTSTRAP_ROUNDS
 from waggle.manager import Manager
+from waggle.playback import Means, Score, call_of, directory_of, means_of, playback
+from waggle.reach.counts import ReachCounts
 from waggle.tools import ToolTable
-from waggle.traces import Ended, Started, split_cut
+from waggle.traces import Ended, Started
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
 
-    from waggle.calls import Call
     from waggle.config import ManagerConfig
-    from waggle.jsonvalue import JsonObject, JsonValue
     from waggle.routes import Route
     from waggle.session import Session
-    from waggle.traces import Trace, TraceStep
+    from waggle.traces import Trace
 
 __all__ = [
     "Interval",
+    "Library",
     "Report",
     "Score",
     "bootstrap",
     "group_of",
     "learn",
-    "mean_result_tokens",
     "measure",
     "play",
     "replay_trace",
@@ -76,6 +68,19 @@ def split(traces: Sequence[Trace], learn_share: float = 0.5) -> tuple[list[Trace
 # --- learning -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What was learned from some sessions.
+
+    Attributes:
+        routes: in the order they were learned.
+        counts: of what is read after what.
+    """
+
+    routes: tuple[Route, ...] = ()
+    counts: ReachCounts = field(default_factory=ReachCounts)
+
+
 def play(trace: Trace, session: Session) -> None:
     """Report a recorded session as a host would: starts and ends of calls in their order, then the end."""
     for event in trace.events():
@@ -83,15 +88,10 @@ def play(trace: Trace, session: Session) -> None:
             case Started(step):
                 session.start(step.call)
             case Ended(step) if step.result is not None:
-                session.observe(_call(step), step.result)
+                session.observe(call_of(step), step.result)
             case _:
                 pass
     session.close()
-
-
-def _call(step: TraceStep) -> Call:
-    """The call as it can be judged: one whose arguments were cut in the recording may have done anything."""
-    return replace(step.call, reads=False) if step.args_cut else step.call
 
 
 def learn(
@@ -100,7 +100,7 @@ def learn(
     tools: ToolTable | None = None,
     *,
     on_trace: Callable[[Trace], None] = lambda _: None,
-) -> list[Route]:
+) -> Library:
     """Learn routes from recorded sessions, one after another, as a manager does live.
 
     Args:
@@ -110,214 +110,40 @@ def learn(
         on_trace: called after each session.
 
     Returns:
-        Routes in the order they were learned.
+        What was learned.
     """
     manager = Manager(replace(config, learn=True, replay=False), tools=tools)
     for number, trace in enumerate(traces):
-        play(trace, manager.session(str(number)))
+        play(trace, manager.session(str(number), directory=directory_of(trace)))
         manager.end(str(number))
+        manager.flush()
         on_trace(trace)
-    return manager.learned()
+    return Library(tuple(manager.learned()), manager.counts())
 
 
-# --- replay ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What one replayed session shows.
-
-    Attributes:
-        session: its id.
-        task: the unit to resample by, `Trace.split_key`.
-        turns: assistant messages that call tools.
-        saved: turns all of whose calls were answered before them.
-        ceiling: turns after the first whose calls all read, with every argument's value present in earlier results.
-        lookups: made on the agent's behalf.
-        used: lookups that answered a call.
-        tokens_saved: for each saved turn, the context it would have read again, and its calls in every turn after it.
-        tokens_spent: for each detour, its result in every turn after it; results of detours are not recorded, so each
-            counts as the tool's mean.
-        fired: lookups by route.
-    """
-
-    session: str
-    task: str
-    turns: int = 0
-    saved: int = 0
-    ceiling: int = 0
-    lookups: int = 0
-    used: int = 0
-    tokens_saved: int = 0
-    tokens_spent: int = 0
-    fired: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def detours(self) -> int:
-        """Lookups the agent never asked for before its next write."""
-        return self.lookups - self.used
-
-
-def replay_trace(
-    trace: Trace, routes: Sequence[Route], config: ManagerConfig, tools: ToolTable, mean_tokens: Mapping[str, float]
-) -> Score:
-    """Replay one session against a fixed library.
-
-    Calls of one turn are all made before any of them answers, so a lookup can only answer a later turn; strategies are
-    asked once a turn, after its last result.
+def replay_trace(trace: Trace, library: Library, config: ManagerConfig, tools: ToolTable, means: Means) -> Score:
+    """Replay one session against a fixed library; see `waggle.playback.playback`.
 
     Args:
         trace: the session.
-        routes: the library.
+        library: what was learned on others.
         config: caps and rules.
         tools: what is known of the host's tools.
-        mean_tokens: from `mean_result_tokens` of the sessions learned on.
+        means: from `means_of` of the sessions learned on.
     """
-    manager = Manager(replace(config, learn=False, replay=True), tools=tools, routes=routes)
-    return _Replay(trace, tools, mean_tokens).score(manager.session())
-
-
-class _Replay:
-    """One walk through a recorded session."""
-
-    def __init__(self, trace: Trace, tools: ToolTable, mean_tokens: Mapping[str, float]) -> None:
-        self._trace = trace
-        self._tools = tools
-        self._mean_tokens = mean_tokens
-        steps = trace.steps
-        args = [_arguments(step.call, tools) for step in steps]
-        self._writes = [
-            step.args_cut or tools.effect(step.call.tool, given) is Effect.WRITE
-            for step, given in zip(steps, args, strict=True)
-        ]
-        self._extents = [tools.extent(step.call.tool, given) for step, given in zip(steps, args, strict=True)]
-        self._turns: dict[int, list[int]] = {}
-        for index, step in enumerate(steps):
-            self._turns.setdefault(step.turn, []).append(index)
-        self._after = 0  # the first call that is still to come
-        self._taken: set[int] = set()  # calls that a lookup answers
-        self._made: list[tuple[Result, int | None]] = []  # result handed out, and the call it was taken from
-
-    def score(self, session: Session) -> Score:
-        steps = self._trace.steps
-        saved = lookups = used = tokens_saved = tokens_spent = 0
-        fired: dict[str, int] = defaultdict(int)
-        context = 0
-        for left, indexes in zip(range(len(self._turns) - 1, -1, -1), self._turns.values(), strict=True):
-            made = sum(_call_tokens(steps[index].call) for index in indexes)
-            still_open = [index for index in indexes if index not in self._taken]
-            used += len(indexes) - len(still_open)
-            if not still_open:
-                saved += 1
-                tokens_saved += context + made * left
-            context += made + sum(_result_tokens(steps[index].result) for index in indexes)
-            for index in still_open:
-                session.start(_call(steps[index]))
-            for index in still_open:
-                session.observe(_call(steps[index]), steps[index].result or _NO_RESULT)
-            self._after = indexes[-1] + 1
-            fold = session.follow(self._run) if still_open else None
-            for lookup in fold.lookups if fold else ():
-                lookups += 1
-                fired[lookup.source] += 1
-                answer = next(index for result, index in self._made if result is lookup.result)
-                if answer is None:
-                    mean = self._mean_tokens.get(lookup.tool, self._mean_tokens.get("", 0.0))
-                    tokens_spent += round(mean * left)
-                else:
-                    self._taken.add(answer)
-            self._made.clear()
-        return Score(
-            self._trace.session,
-            self._trace.split_key,
-            len(self._turns),
-            saved,
-            self._ceiling(),
-            lookups,
-            used,
-            tokens_saved,
-            tokens_spent,
-            dict(fired),
-        )
-
-    def _run(self, tool: str, args: dict[str, Any]) -> Result:
-        """Answer a lookup from the agent's own next such call, if one comes before its next write."""
-        given = {name: jsonvalue.to_json(value)[0] for name, value in args.items()}
-        extent = self._tools.extent(tool, given)
-        answer: int | None = None
-        for index in range(self._after, len(self._extents)):
-            if self._writes[index]:
-                break
-            recorded = self._trace.steps[index].result
-            if self._extents[index] == extent and index not in self._taken and recorded and recorded.ok:
-                answer = index
-                break
-        recorded = self._trace.steps[answer].result if answer is not None else None
-        result = replace(recorded) if recorded else Result(cut=True)  # a copy, to be told from every other
-        self._made.append((result, answer))
-        return result
-
-    def _ceiling(self) -> int:
-        """Turns after the first whose calls all read, with every argument's value present in earlier results."""
-        steps, count, seen = self._trace.steps, 0, ""
-        for number, indexes in enumerate(self._turns.values()):
-            calls = [steps[index] for index in indexes]
-            if number and all(self._in_reach(step, seen) for step in calls):
-                count += 1
-            seen += "\n".join(["", *(step.result.text for step in calls if step.result)])
-        return count
-
-    def _in_reach(self, step: TraceStep, seen: str) -> bool:
-        args = _arguments(step.call, self._tools)
-        return (
-            not step.args_cut
-            and self._tools.may_repeat(step.call.tool, args)
-            and all(_present(value, seen) for value in args.values())
-        )
-
-
-_NO_RESULT = Result(ok=False, outcome=Outcome.ABORTED)
-
-
-def _arguments(call: Call, tools: ToolTable) -> JsonObject:
-    return tools.essential(call.tool, {name: jsonvalue.to_json(value)[0] for name, value in call.args.items()})
-
-
-def _present(value: JsonValue, seen: str) -> bool:
-    """Whether a value could have been taken from earlier results; a flag, or nothing, needs no source."""
-    match value:
-        case None | bool() | "":
-            return True
-        case str():
-            return value in seen
-        case list():
-            return all(_present(item, seen) for item in value)
-        case dict():
-            return all(_present(item, seen) for item in value.values())
-        case _:
-            return re.search(rf"(?<!\d){re.escape(str(value))}(?!\d)", seen) is not None
-
-
-def _call_tokens(call: Call) -> int:
-    return len(jsonvalue.dumps(jsonvalue.to_json(dict(call.args))[0])) // BYTES_PER_TOKEN
-
-
-def _result_tokens(result: Result | None) -> int:
-    """Length of a result as the agent read it, what the recording left out included."""
-    return result.est_tokens + split_cut(result.text)[1] // BYTES_PER_TOKEN if result else 0
-
-
-def mean_result_tokens(traces: Iterable[Trace], tools: ToolTable) -> dict[str, float]:
-    """Mean length of the results of successful reads in estimated tokens, by tool; ``""`` is the mean over all."""
-    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for trace in traces:
-        for step in trace.steps:
-            reads = tools.effect(step.call.tool, _arguments(step.call, tools)) is Effect.READ
-            if reads and step.result and step.result.ok:
-                for key in (step.call.tool, ""):
-                    totals[key][0] += _result_tokens(step.result)
-                    totals[key][1] += 1
-    return {tool: total / count for tool, (total, count) in totals.items()}
+    fixed = replace(config, learn=False, replay=True)
+    manager = Manager(fixed, tools=tools, routes=library.routes, counts=library.counts)
+    directory = directory_of(trace)
+    session = manager.session(directory=directory)
+    return playback(
+        trace,
+        session,
+        tools,
+        means,
+        directory=directory,
+        shell_forms=config.shell_forms,
+        containment=config.containment,
+    )
 
 
 # --- reports --------------------------------------------------------------------------------------------------
@@ -401,7 +227,7 @@ def measure(
     *,
     tools: ToolTable | None = None,
     on_trace: Callable[[Trace], None] = lambda _: None,
-) -> tuple[Report, list[Route]]:
+) -> tuple[Report, Library]:
     """Learn on some sessions, replay others, and count.
 
     Args:
@@ -419,10 +245,10 @@ def measure(
     tools = tools or ToolTable()
     if shared := {t.split_key for t in learn_on} & {t.split_key for t in replay_on}:
         raise ValueError(f"learned and measured on the same task: {min(shared)}")
-    routes = learn(learn_on, config, tools, on_trace=on_trace)
-    mean_tokens = mean_result_tokens(learn_on, tools)
+    library = learn(learn_on, config, tools, on_trace=on_trace)
+    means = means_of(learn_on, tools)
     scores: list[Score] = []
     for trace in replay_on:
-        scores.append(replay_trace(trace, routes, config, tools, mean_tokens))
+        scores.append(replay_trace(trace, library, config, tools, means))
         on_trace(trace)
-    return Report(group, rule, len(learn_on), len(routes), tuple(scores), bootstrap(scores)), routes
+    return Report(group, rule, len(learn_on), len(library.routes), tuple(scores), bootstrap(scores)), library

@@ -7,12 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from waggle.calls import Result
+from waggle.extents import Coverage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waggle.calls import CallKey, Step
-    from waggle.tools import Extent
+    from waggle.calls import Step
+    from waggle.extents import Extent
 
 __all__ = ["KnownLookups"]
 
@@ -25,20 +26,20 @@ class KnownLookups:
     Most are never asked for, so noting one costs next to nothing: what it covers is found out when a lookup asks.
 
     Args:
-        extent_of: tells what a read returned.
+        extents_of: tells what a read returned.
         limit: text held, in characters. Beyond it the oldest answers lose their text but stay known.
         entries: answers known at all.
     """
 
-    def __init__(self, extent_of: Callable[[Step], Extent], limit: int, *, entries: int = 4096) -> None:
-        self._extent_of = extent_of
+    def __init__(self, extents_of: Callable[[Step], tuple[Extent, ...]], limit: int, *, entries: int = 4096) -> None:
+        self._extents_of = extents_of
         self._limit = limit
         self._entries = entries
         self._noted: deque[tuple[Step, Result]] = deque()  # numbered from `_first`
         self._first = 0
         self._bare = 0  # so many of them, the oldest, have lost their text
         self._size = 0
-        self._by_resource: dict[CallKey, dict[Extent, int]] = {}  # numbers of the answers, the latest of equal ones
+        self._coverage = Coverage()
         self._sorted = 0  # number of the first answer that is not in it yet
 
     def add(self, step: Step, result: Result) -> None:
@@ -58,34 +59,22 @@ class KnownLookups:
         self._size -= len(result.text)
         self._bare = max(self._bare - 1, 0)
         if self._first < self._sorted:
-            extent = self._extent_of(step)
-            answers = self._by_resource[extent.resource]
-            if answers[extent] == self._first:
-                del answers[extent]
-                if not answers:
-                    del self._by_resource[extent.resource]
+            self._coverage.remove(self._extents_of(step), self._first)
         self._first += 1
 
-    def find(self, extent: Extent) -> Result | None:
-        """The answer that covers a lookup, or None."""
-        self._sort()
-        answers = self._by_resource.get(extent.resource)
-        if not answers:
-            return None
-        number = answers.get(extent)
-        if number is None:
-            number = next((each for known, each in answers.items() if known.covers(extent)), None)
-        return None if number is None else self._noted[number - self._first][1]
-
-    def _sort(self) -> None:
+    def find(self, extents: tuple[Extent, ...]) -> Result | None:
+        """The answer that covers a lookup; where only several together do, one without text; None where none do."""
         start = max(self._sorted, self._first)
         for number, (step, _) in enumerate(islice(self._noted, start - self._first, None), start):
-            extent = self._extent_of(step)
-            self._by_resource.setdefault(extent.resource, {})[extent] = number
+            self._coverage.add(self._extents_of(step), number)
         self._sorted = self._first + len(self._noted)
+        numbers = self._coverage.find(extents)
+        if numbers is None:
+            return None
+        return self._noted[numbers[0] - self._first][1] if len(numbers) == 1 else _NO_TEXT
 
     def clear(self) -> None:
         """Forget everything: something was written."""
         self._noted.clear()
-        self._by_resource.clear()
+        self._coverage.clear()
         self._first = self._bare = self._size = self._sorted = 0

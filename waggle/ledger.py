@@ -1,12 +1,13 @@
 """The ledger: what came of each replay, appended to a file one JSON object a line.
 
-Not responsible for what follows from it; that is `waggle.curate`. What must stay true: a line that cannot be read, of
-whatever kind, hides no other; and the lines of the original (``name``, ``steps``, ``yield``, ``fail``) stay readable,
-unknown keys of later writers are ignored.
+Not responsible for what follows from it: that is `waggle.curation` and `waggle.effect`. What must stay true: a line
+that cannot be read, of whatever kind, hides no other; and the lines of the original (``name``, ``steps``, ``yield``,
+``fail``) stay readable, unknown keys of later writers are ignored.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,17 +19,36 @@ from waggle import files, jsonvalue
 from waggle._defaults import LEDGER_LINE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from waggle.jsonvalue import JsonObject
 
-__all__ = ["Event", "Ledger", "LedgerCheck", "LedgerEntry", "Stat", "check_ledger", "compact_ledger", "read_ledger"]
+__all__ = [
+    "Event",
+    "Ledger",
+    "LedgerCheck",
+    "LedgerEntry",
+    "Stat",
+    "Window",
+    "check_ledger",
+    "compact_ledger",
+    "read_ledger",
+    "read_settled",
+    "read_windows",
+]
 
-#: What a record tells: a route was followed, became a skill, or was switched off.
-Event: TypeAlias = Literal["replayed", "promoted", "demoted"]
+#: What a record tells. A route was followed, became a skill, or was switched off. Later, once the agent has made its
+#: next write or its session has ended: a lookup was what the agent would have asked for (used), or was not (detour);
+#: and how many calls the agent made in the meantime (window).
+Event: TypeAlias = Literal["replayed", "promoted", "demoted", "used", "detour", "window"]
 
 _EVENTS: Final = frozenset(get_args(Event))
+
+#: Events known only later, and the number that comes with each.
+_SETTLED: Final = {"used": "saved", "detour": "spent", "window": "calls"}
+
+_SESSION: Final = re.compile(r"[0-9a-f]{8}")
 
 #: Sorts after every time as we write it, and before most texts that are none.
 _END_OF_TIME: Final = ":"
@@ -46,9 +66,15 @@ class LedgerEntry:
         at: when, timezone-aware; kept in UTC to the second. The original wrote no times.
         event: what happened.
         strategy: who replayed, as in `ReplayStrategy.name`.
+        saved_tokens: of a used lookup, the estimated tokens that the turn it saved would have cost, at least 0.
+        spent_tokens: of a detour, the estimated tokens that its result costs, at least 0.
+        held: the lookup was not made, nor anything folded in the window, so as to see what the agent does by itself.
+        calls: of a window, the calls that the agent made in it and that did not overlap an earlier one, at least 0.
+        session: of a window, the conversation it is in, 8 hex digits.
 
     Raises:
-        ValueError: the name is empty, a number is negative, `at` has no time zone, or the event is unknown.
+        ValueError: the name is empty, a number is negative, `at` has no time zone, the event is unknown, or the session
+            is not 8 hex digits.
     """
 
     name: str
@@ -58,16 +84,25 @@ class LedgerEntry:
     at: datetime | None = None
     event: Event = "replayed"
     strategy: str | None = None
+    saved_tokens: int = 0
+    spent_tokens: int = 0
+    held: bool = False
+    calls: int = 0
+    session: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             raise ValueError("a ledger entry needs a name")
         if self.steps < 0 or self.yield_tokens < 0:
             raise ValueError(f"{self.name}: steps and yield cannot be negative")
+        if self.saved_tokens < 0 or self.spent_tokens < 0 or self.calls < 0:
+            raise ValueError(f"{self.name}: tokens saved, tokens spent and calls cannot be negative")
         if self.at is not None and self.at.tzinfo is None:
             raise ValueError(f"{self.name}: the time needs a time zone")
         if self.event not in _EVENTS:
             raise ValueError(f"{self.name}: unknown event {self.event!r}")
+        if self.session is not None and not _SESSION.fullmatch(self.session):
+            raise ValueError(f"{self.name}: a session is 8 hex digits, not {self.session!r}")
 
     def encode(self) -> bytes:
         """One line without its end. What is at its default is left out, except the original's first three keys."""
@@ -80,6 +115,16 @@ class LedgerEntry:
             record["event"] = self.event
         if self.strategy is not None:
             record["strategy"] = self.strategy
+        if self.saved_tokens:
+            record["saved"] = self.saved_tokens
+        if self.spent_tokens:
+            record["spent"] = self.spent_tokens
+        if self.held:
+            record["held"] = True
+        if self.calls:
+            record["calls"] = self.calls
+        if self.session is not None:
+            record["session"] = self.session
         return jsonvalue.dumps(record)
 
 
@@ -110,6 +155,8 @@ class Ledger:
 class Stat:
     """What the records of one name add up to.
 
+    A replay is counted when it is made, a lookup of it (or one held back) when it is settled; so the two counts differ.
+
     Attributes:
         uses: replays that gave something.
         yield_tokens: estimated tokens they gave.
@@ -118,6 +165,17 @@ class Stat:
         last_failed: of a failure.
         last_promoted: of becoming a skill.
         last_demoted: of being switched off.
+        used: lookups that the agent would have asked for before its next write.
+        detours: lookups that it never asked for.
+        saved_tokens: estimated tokens that the used ones saved.
+        spent_tokens: estimated tokens that the detours cost.
+        held_used: lookups that were held back, and that the agent asked for itself.
+        held_detours: lookups that were held back, and that it never asked for.
+        last_settled: latest known time at which a lookup was settled, held back or not.
+        used_since: `used`, of the records after the latest one of becoming a skill or of being switched off: what a
+            person has switched on again is judged anew.
+        detours_since: `detours` of the same records.
+        net_since: `net_tokens` of the same records.
     """
 
     uses: int = 0
@@ -127,6 +185,48 @@ class Stat:
     last_failed: datetime | None = None
     last_promoted: datetime | None = None
     last_demoted: datetime | None = None
+    used: int = 0
+    detours: int = 0
+    saved_tokens: int = 0
+    spent_tokens: int = 0
+    held_used: int = 0
+    held_detours: int = 0
+    last_settled: datetime | None = None
+    used_since: int = 0
+    detours_since: int = 0
+    net_since: int = 0
+
+    @property
+    def net_tokens(self) -> int:
+        """Tokens saved less tokens spent; below 0 for what costs more than it saves."""
+        return self.saved_tokens - self.spent_tokens
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the settled lookups that were used, 0 to 1; None while none is settled."""
+        settled = self.used + self.detours
+        return self.used / settled if settled else None
+
+    @property
+    def held_precision(self) -> float | None:
+        """The same of the lookups held back: the share that would have been used."""
+        settled = self.held_used + self.held_detours
+        return self.held_used / settled if settled else None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One result after which a lookup was due, up to the agent's next write or the end of its session.
+
+    Attributes:
+        session: the conversation, 8 hex digits; empty where the record does not say.
+        held: what was due was held back; else it was folded into the result.
+        calls: calls that the agent made in it and that did not overlap an earlier one.
+    """
+
+    session: str
+    held: bool
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +259,48 @@ def read_ledger(path: Path) -> dict[str, Stat]:
         OSError: the file is there and cannot be read.
     """
     return {name: tally.stat() for name, tally in _scan(path)[0].items()}
+
+
+def read_settled(*paths: Path) -> dict[tuple[str | None, str], Stat]:
+    """Add up what was settled in some ledgers, by strategy and name; a missing file is an empty one.
+
+    Returns:
+        A `Stat` a pair of `LedgerEntry.strategy` and name, in the order in which the pairs first occur; only what comes
+        from ``used`` and ``detour`` is counted in it.
+
+    Raises:
+        OSError: a file is there and cannot be read.
+    """
+    tallies: dict[tuple[str | None, str], _Tally] = {}
+    for record in _records(paths, ("used", "detour")):
+        strategy = record.get("strategy")
+        pair = (strategy if isinstance(strategy, str) else None, cast("str", record["name"]))
+        tallies.setdefault(pair, _Tally()).add(record)
+    return {pair: tally.stat() for pair, tally in tallies.items()}
+
+
+def read_windows(*paths: Path) -> list[Window]:
+    """The windows in some ledgers, in the order of their records; a missing file is an empty one.
+
+    Raises:
+        OSError: a file is there and cannot be read.
+    """
+    windows: list[Window] = []
+    for record in _records(paths, ("window",)):
+        session = record.get("session")
+        calls = cast("int", record.get("calls", 0))
+        windows.append(Window(session if isinstance(session, str) else "", bool(record.get("held")), calls))
+    return windows
+
+
+def _records(paths: Iterable[Path], events: Collection[str]) -> Iterator[JsonObject]:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            for block in files.read_blocks(path, longest=LEDGER_LINE_BYTES):
+                for line in block.lines:
+                    record = _record_on(line)
+                    if record and record["event"] in events:
+                        yield record
 
 
 def check_ledger(path: Path) -> LedgerCheck:
@@ -210,7 +352,9 @@ def _has_name(line: bytes, names: frozenset[str]) -> bool:
         quick = orjson.loads(line)
         if quick["name"] not in names:
             return False
-        if type(quick["yield"]) is int and "event" not in quick:
+        if type(quick["yield"]) is int and (
+            "event" not in quick or type(quick.get(_SETTLED[quick["event"]], 0)) is int
+        ):
             return True
     except (ValueError, LookupError, TypeError):
         pass
@@ -222,7 +366,8 @@ def _record_on(line: bytes) -> JsonObject | None:
     """The record on a line with what may be missing filled in; None when there is none.
 
     A record is an object with a name that is a text and not empty, a yield that is an integer or missing, and an event
-    that is a text or missing. A time that is none is taken for missing.
+    that is a text or missing; the number that comes with a settled event is an integer or missing. A time that is none
+    is taken for missing.
     """
     try:
         value = jsonvalue.loads(line)
@@ -234,6 +379,8 @@ def _record_on(line: bytes) -> JsonObject | None:
     name, gained, event, at = record["name"], record["yield"], record["event"], record["at"]
     if not (isinstance(name, str) and name and type(gained) is int and isinstance(event, str)):
         return None
+    if event in _SETTLED and type(record.get(_SETTLED[event], 0)) is not int:
+        return None
     if not (isinstance(at, str) and at < _END_OF_TIME):
         record["at"] = ""
     return record
@@ -242,18 +389,23 @@ def _record_on(line: bytes) -> JsonObject | None:
 class _Tally:
     """The sums of one name while a ledger is read. Times stay as they are written: in that form they sort as text."""
 
-    __slots__ = ("demoted_at", "failed_at", "fails", "gained", "promoted_at", "used_at", "uses")
-
     def __init__(self) -> None:
         self.uses = self.gained = self.fails = 0
-        self.used_at = self.failed_at = self.promoted_at = self.demoted_at = ""
+        self.used = self.detours = self.saved = self.spent = self.held_used = self.held_detours = 0
+        self.used_at = self.failed_at = self.promoted_at = self.demoted_at = self.settled_at = ""
+        self.before = (0, 0, 0)  # used, detours and net when the skill was last learned or switched off
 
     def add(self, record: JsonObject) -> None:
         at = cast("str", record["at"])
-        if record["event"] == "promoted":
-            self.promoted_at = max(self.promoted_at, at)
-        elif record["event"] == "demoted":
-            self.demoted_at = max(self.demoted_at, at)
+        event = cast("str", record["event"])
+        if event in _SETTLED:
+            self.settle(event, cast("int", record.get(_SETTLED[event], 0)), record.get("held"), at)
+        elif event in ("promoted", "demoted"):
+            self.before = (self.used, self.detours, self.saved - self.spent)
+            if event == "promoted":
+                self.promoted_at = max(self.promoted_at, at)
+            else:
+                self.demoted_at = max(self.demoted_at, at)
         elif record.get("fail"):
             self.fails += 1
             self.failed_at = max(self.failed_at, at)
@@ -262,9 +414,45 @@ class _Tally:
             self.gained += cast("int", record["yield"])
             self.used_at = max(self.used_at, at)
 
+    def settle(self, event: str, figure: int, held: object, at: str) -> None:
+        """Add a settled lookup; a window changes nothing here. A time that is no text raises before all else."""
+        if event == "window":
+            return
+        if self.settled_at < at < _END_OF_TIME:
+            self.settled_at = at
+        if event == "used":
+            if held:
+                self.held_used += 1
+            else:
+                self.used += 1
+                self.saved += figure
+        elif held:
+            self.held_detours += 1
+        else:
+            self.detours += 1
+            self.spent += figure
+
     def stat(self) -> Stat:
-        times = (self.used_at, self.failed_at, self.promoted_at, self.demoted_at)
-        return Stat(self.uses, self.gained, self.fails, *[_time_of(text) for text in times])
+        used, detours, net = self.before
+        return Stat(
+            self.uses,
+            self.gained,
+            self.fails,
+            _time_of(self.used_at),
+            _time_of(self.failed_at),
+            _time_of(self.promoted_at),
+            _time_of(self.demoted_at),
+            used=self.used,
+            detours=self.detours,
+            saved_tokens=self.saved,
+            spent_tokens=self.spent,
+            held_used=self.held_used,
+            held_detours=self.held_detours,
+            last_settled=_time_of(self.settled_at),
+            used_since=self.used - used,
+            detours_since=self.detours - detours,
+            net_since=self.saved - self.spent - net,
+        )
 
 
 def _time_of(text: str) -> datetime | None:
@@ -297,8 +485,8 @@ def _add_up(lines: list[bytes], tallies: dict[str, _Tally]) -> list[int]:
     for number, line in enumerate(lines, 1):
         # Straight from orjson and in as few steps as will do, for this is all the time that a ledger takes. Whatever
         # is unusual is left to the exact reader: orjson gives an integer beyond 64 bits as a float and refuses the
-        # escape of a lone surrogate; a name that is new or no text is not among the tallies; a time that is no text
-        # raises where it is compared, before anything is counted.
+        # escape of a lone surrogate; a name that is new or no text is not among the tallies; an event that is not
+        # settled is not among those; a time that is no text raises where it is compared, before anything is counted.
         try:
             record = orjson.loads(line)
             tally = tallies[record["name"]]
@@ -314,6 +502,11 @@ def _add_up(lines: list[bytes], tallies: dict[str, _Tally]) -> list[int]:
                         tally.used_at = at
                     tally.uses += 1
                     tally.gained += gained
+                continue
+            event = record["event"]
+            figure = record.get(_SETTLED[event], 0)
+            if type(gained) is type(figure) is int:
+                tally.settle(event, figure, record.get("held"), at)
                 continue
         except (ValueError, LookupError, TypeError):
             pass

@@ -7,8 +7,10 @@ thread. Nothing here raises into the host once the manager exists.
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
+import random
 import threading
 from collections import OrderedDict
 from datetime import UTC, datetime
@@ -20,10 +22,17 @@ from waggle.background import Background, Faults
 from waggle.calls import Outcome
 from waggle.config import ManagerConfig
 from waggle.errors import WaggleError
+from waggle.extents import Extents
 from waggle.ledger import Ledger, LedgerEntry
+from waggle.reach.counts import ReachCounts
+from waggle.reach.learner import ReachLearner
+from waggle.reach.replayer import ReachReplayer, ReachStudent
+from waggle.reach.routes import counts_of, route_of, target_key
+from waggle.reach.table import ReachTable, merge_into, read_counts
 from waggle.replayer import Replayer, RouteIndex
 from waggle.routes import KnownRoutes, Scope, fires_from, named, route_from
 from waggle.session import Session
+from waggle.settling import Settled, Settling, Window
 from waggle.speculation import Speculation
 from waggle.store import Status, Store, project_store, user_store
 from waggle.tools import ToolTable
@@ -42,6 +51,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Manager"]
 
+#: Beside the ledger: what was counted over the sessions of a project.
+COUNTS_FILE = "counts.json"
+
 _FAILURES = frozenset({Outcome.TOOL_ERROR, Outcome.PROTOCOL_ERROR})
 _log = logging.getLogger("waggle")
 
@@ -59,6 +71,7 @@ class Manager:
         strategies: for each, a function that makes one strategy object for a session, given its name. Left out, stored
             routes are the only strategy; given, they come first unless `config.replay` is off.
         routes: further routes to replay, which are in no store.
+        counts: what was counted before, where there is no store to read it from.
         root: the project's directory as the agent spells it, for paths stored relative to it.
         now: the clock, UTC.
     """
@@ -72,6 +85,7 @@ class Manager:
         tools: ToolTable | None = None,
         strategies: Sequence[Callable[[str], ReplayStrategy]] = (),
         routes: Iterable[Route] = (),
+        counts: ReachCounts | None = None,
         root: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -82,6 +96,7 @@ class Manager:
         self._root = root
         self._now = now
         self._strategies = tuple(strategies)
+        self._extents = Extents(self.tools, root or "", containment=self.config.containment)
         self._faults = Faults()
         self._background = Background(self._faults)
         self._lock = threading.Lock()
@@ -97,6 +112,8 @@ class Manager:
         self._known = KnownRoutes()
         self._learned: list[Route] = []
         self._remember: Callable[[], None] | None = None  # puts the project among the user's known ones
+        self._counts_path = store.ledger_path.with_name(COUNTS_FILE) if store else None
+        self._reach = ReachTable(self.config.threshold, counts or self._read_counts())
         self._load()
         for route in routes:
             self._know(route, usable=True)
@@ -151,12 +168,18 @@ class Manager:
 
     # --- conversations ---
 
-    def session(self, name: str = "") -> Session:
-        """Return the conversation of this name; a new one has its own ring, window and caps."""
+    def session(self, name: str = "", *, directory: str | None = None) -> Session:
+        """Return the conversation of this name; a new one has its own ring, window and caps.
+
+        Args:
+            name: the host's id of the conversation.
+            directory: for a new one, where its relative paths count from, as the agent spells it; None for the
+                manager's `root`.
+        """
         with self._lock:
             session = self._sessions.get(name)
             if session is None:
-                session = self._sessions[name] = self._open(name)
+                session = self._sessions[name] = self._open(name, directory)
                 closed = self._sessions.popitem(last=False)[1] if len(self._sessions) > self.config.sessions else None
             else:
                 self._sessions.move_to_end(name)
@@ -165,25 +188,48 @@ class Manager:
             closed.close()
         return session
 
-    def _open(self, name: str) -> Session:
-        speculation = None
-        if self.config.replay:
-            strategies: list[ReplayStrategy] = [Replayer(self._index)]
-            for make in self._strategies:
-                try:
-                    strategies.append(make(name))
-                except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
-                    self._faults.note("strategy could not be made", error)
-            speculation = Speculation(
-                strategies, config=self.config, tools=self.tools, faults=self._faults, on_fold=self._write_uses
-            )
+    def _open(self, name: str, directory: str | None) -> Session:
+        config = self.config
+        extents = self._extents if directory is None else Extents(self.tools, directory, containment=self.config.containment)
+        student = ReachStudent(ReachLearner(extents)) if config.reach and config.learn else None
         return Session(
             name,
-            config=self.config,
+            config=config,
             tools=self.tools,
-            speculation=speculation,
+            speculation=self._speculation(name, extents, student) if config.replay else None,
             faults=self._faults,
-            on_sweep=self._sweep if self.config.learn else None,
+            on_sweep=self._sweep if config.learn else None,
+            student=student,
+            on_study=self._study,
+        )
+
+    def _speculation(self, name: str, extents: Extents, student: ReachStudent | None) -> Speculation:
+        strategies: list[ReplayStrategy] = [Replayer(self._index)]
+        reach = ReachReplayer(self._reach, extents, student) if self.config.reach else None
+        if reach:
+            strategies.append(reach)
+        for make in self._strategies:
+            try:
+                strategies.append(make(name))
+            except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
+                self._faults.note("strategy could not be made", error)
+        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        chosen = random.Random(f"{self.config.seed} {name}")  # noqa: S311 - a sample, not a secret; seeded to be repeated
+
+        def on_settled(settled: Sequence[Settled], windows: Sequence[Window]) -> None:
+            for each in settled:
+                if reach and each.lookup.strategy == reach.name and not each.held:
+                    reach.settled(each.lookup, used=each.used)
+            self._write_settled(settled, windows, digest)
+
+        return Speculation(
+            strategies,
+            config=self.config,
+            extents=extents,
+            faults=self._faults,
+            on_fold=self._write_uses,
+            settling=Settling(extents, self._reach.counts.turns_left, on_settled),
+            held_back=lambda: chosen.random() < self.config.control_share,
         )
 
     def end(self, name: str = "") -> None:
@@ -213,12 +259,16 @@ class Manager:
 
     def routes(self) -> int:
         """How many stored routes can fire."""
-        return len(self._index)
+        return len(self._index) + len(self._reach)
 
     def learned(self) -> list[Route]:
         """Routes learned by this manager, in order."""
         with self._lock:
             return list(self._learned)
+
+    def counts(self) -> ReachCounts:
+        """What has been counted of reads after calls; shared, not to be changed."""
+        return self._reach.counts
 
     def faults(self) -> dict[str, int]:
         """What went wrong so far, by kind; empty when all is well."""
@@ -263,7 +313,14 @@ class Manager:
     def _know(self, route: Route, *, usable: bool) -> None:
         self._known.add(route)
         self._scopes.setdefault(route.name, route.scope)
-        if usable:
+        if not usable:
+            return
+        if route.after:
+            try:
+                self._reach.allow(route.after.site, target_key(route.after), route.name, counts_of(route.after))
+            except ValueError as error:
+                self._faults.note(f"not used: {route.name}", error)
+        else:
             self._index.add(route)
 
     def _sweep(self, miner: IncrementalMiner) -> None:
@@ -300,6 +357,86 @@ class Manager:
     def _route(self, candidate: Candidate) -> Route:
         scope = self._store.scope if self._store else Scope.PROJECT
         return route_from(candidate, root=self._root, scope=scope, at=self._now())
+
+    # --- reach ---
+
+    def _read_counts(self) -> ReachCounts:
+        if self._counts_path is None or not self.config.reach:
+            return ReachCounts()
+        try:
+            return read_counts(self._counts_path)
+        except (WaggleError, OSError) as error:
+            self._faults.note(f"counts cannot be read: {error}")
+            return ReachCounts()
+
+    def _study(self, student: ReachStudent, is_end: bool) -> None:  # noqa: FBT001 - passed on by `Session`
+        """Count a session's latest calls, and what they add at its end; called by sessions, done in the background."""
+        self._background.submit("a session could not be counted", functools.partial(self._learn_reach, student) if is_end else student.study)
+
+    def _learn_reach(self, student: ReachStudent) -> None:
+        counts = student.close()
+        for target, site in self._reach.add(counts):
+            self._promote_reach(target, site)
+        if self._counts_path:
+            merge_into(self._counts_path, counts)
+
+    def _promote_reach(self, target: str, site: str) -> None:
+        """Make a route of a habit that is seen often enough and would pay at some site of this kind."""
+        counts = self._reach.counts
+        often = counts.total(target, site) >= self.config.mine.k
+        if not often and counts.sessions[target, site] < self.config.min_sessions:
+            return
+        if not self._reach.would_pay(target, site):
+            return
+        scope = self._store.scope if self._store else Scope.PROJECT
+        route = route_of(target, site, self._reach, self.tools, scope=scope, at=self._now())
+        with self._lock:
+            if self._known.has(route):
+                return
+            self._know(route, usable=True)
+        self._promote(route)
+
+    def _write_settled(self, settled: Sequence[Settled], windows: Sequence[Window], session: str) -> None:
+        """Log what became of lookups."""
+        at = self._now()
+        entries: dict[Scope, list[LedgerEntry]] = {}
+
+        def add(lookup: Lookup, entry: LedgerEntry) -> None:
+            entries.setdefault(self._scopes.get(lookup.source, Scope.PROJECT), []).append(entry)
+
+        for each in settled:
+            lookup = each.lookup
+            add(
+                lookup,
+                LedgerEntry(
+                    lookup.source,
+                    at=at,
+                    event="used" if each.used else "detour",
+                    strategy=lookup.strategy,
+                    saved_tokens=each.saved_tokens,
+                    spent_tokens=each.spent_tokens,
+                    held=each.held,
+                ),
+            )
+        for window in windows:
+            lookup = window.lookup
+            add(
+                lookup,
+                LedgerEntry(
+                    lookup.source,
+                    at=at,
+                    event="window",
+                    strategy=lookup.strategy,
+                    held=window.held,
+                    calls=window.calls,
+                    session=session,
+                ),
+            )
+        for scope, lines in entries.items():
+            ledger = self._ledgers.get(scope)
+            if ledger:
+                write = functools.partial(ledger.append_many, lines)
+                self._background.submit(f"the ledger {ledger.path} cannot be written", write)
 
     def _promote(self, route: Route) -> None:
         with self._lock:

@@ -27,7 +27,7 @@ class Lookup:
 
     Attributes:
         tool: the tool's name.
-        args: arguments as JSON values.
+        args: arguments as JSON values, as the host's tool takes them.
         strategy: name of the strategy that proposes it.
         source: the route or flow it comes from.
         chance: how likely the agent is to ask for it, 0 to 1; None where the source carries no counts.

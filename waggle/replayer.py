@@ -75,12 +75,12 @@ class RouteIndex:
     def add(self, route: Route) -> bool:
         """Add a route; False when it can never fire. Safe while other threads match."""
         steps = tuple(
-            RouteStep(step.tool, {key: in_checkout(value, self._root) for key, value in step.args.items()})
+            replace(step, args={key: in_checkout(value, self._root) for key, value in step.args.items()})
             for step in route.steps
         )
         live = replace(route, steps=steps)
         first = live.fires_from(self.min_prefix, wildcards_count=self._wildcards_count)
-        while first is not None and not all(self._tools.may_repeat(step.tool, step.args) for step in steps[first:]):
+        while first is not None and not all(self._may_run(step) for step in steps[first:]):
             first = first + 1 if first + 1 < len(steps) else None
         if first is None or route.disabled:
             return False
@@ -91,6 +91,21 @@ class RouteIndex:
                 node.routes.append(live)
         self._count += 1
         return True
+
+    def _may_run(self, step: RouteStep) -> bool:
+        try:
+            return self._tools.may_repeat(step.tool, self._tools.said(step.tool, step.form, step.args))
+        except ValueError:  # a hand-written value that makes another command
+            return False
+
+    def lookup(self, step: RouteStep, strategy: str, source: str) -> Lookup:
+        """The lookup that makes a step of a route."""
+        return Lookup(step.tool, self._tools.said(step.tool, step.form, step.args), strategy, source)
+
+    def step_of(self, lookup: Lookup) -> Step:
+        """A lookup as the step it would have been, had the agent made it."""
+        form, args = self._tools.spoken(lookup.tool, lookup.args)
+        return Step(0, lookup.tool, args, form=form)
 
 
 class Replayer:
@@ -158,16 +173,15 @@ class Replayer:
                 if route.name not in self._fired:
                     self._chosen = True
                     self._fired.add(route.name)
-                    self._rest.extend(
-                        Lookup(step.tool, step.args, self.name, route.name) for step in route.steps[node.depth :]
-                    )
+                    rest = route.steps[node.depth :]
+                    self._rest.extend(self._index.lookup(step, self.name, route.name) for step in rest)
                     return
 
     def settle(self, lookup: Lookup, result: Result) -> None:
         """See `ReplayStrategy.settle`."""
         self._unsettled -= 1
         if result.ok:
-            self._advance(Step(0, lookup.tool, lookup.args))
+            self._advance(self._index.step_of(lookup))
         else:
             self._rest.clear()
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from waggle import jsonvalue
-from waggle.calls import part_of
+from waggle.calls import part_of, tool_name
 from waggle.errors import InvalidSkillName
 from waggle.miner import Param
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from waggle.miner import Candidate
 
 __all__ = [
+    "After",
     "Disabled",
     "KnownRoutes",
     "Pattern",
@@ -57,10 +58,12 @@ class RouteStep:
     Attributes:
         tool: the tool's name.
         args: arguments as JSON values. At the place of a parameter the value is None and means nothing.
+        form: of a shell command, see `waggle.calls.Step.form`; empty for every other call.
     """
 
     tool: str
     args: JsonObject = field(default_factory=dict)
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,23 @@ class Disabled:
 
 
 @dataclass(frozen=True, slots=True)
+class After:
+    """What a reach route follows, and what it reads, as `waggle.reach` describes them.
+
+    Attributes:
+        site: the coarsest key of the site: what has just been seen.
+        target: what is read, with where each of its values comes from.
+        counts: what was counted of it when it was learned, see `waggle.reach.table.counts_json`.
+    """
+
+    site: str
+    target: JsonObject
+    counts: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """A run of reads that repeats.
+    """A run of reads that repeats; or, with `after`, a read that follows a kind of call.
 
     Attributes:
         name: the skill's name, see `route_from`.
@@ -89,6 +107,7 @@ class Route:
         support: sessions it occurred in, when it was learned.
         learned_at: UTC; None in files of the original, which do not say.
         disabled: set when it has been switched off; it is then kept for inspection and never replayed.
+        after: set for a reach route, whose one step is made after any call of a kind, with values from that call.
     """
 
     name: str
@@ -99,6 +118,7 @@ class Route:
     support: int = 0
     learned_at: datetime | None = None
     disabled: Disabled | None = None
+    after: After | None = None
 
     def fires_from(self, min_prefix: int, *, wildcards_count: bool = False) -> int | None:
         """How many steps must have matched before the rest may be run; None when it never may.
@@ -114,7 +134,9 @@ class Route:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of what the route does: tools, arguments and parameters, nothing else."""
+        """Digest of what the route does: tools, arguments and parameters, and what it follows; nothing else."""
+        if self.after:
+            return jsonvalue.fingerprint([self.after.site, self.after.target])
         return jsonvalue.fingerprint(with_params(self.steps, self.params))
 
 
@@ -134,6 +156,7 @@ def with_params(steps: Sequence[RouteStep], params: Sequence[Param]) -> list[Jso
     return [
         {
             "tool": step.tool,
+            **({"form": step.form} if step.form else {}),
             "args": {
                 key: {"$param": names[Param(index, key)]} if Param(index, key) in names else step.args[key]
                 for key in sorted(step.args)
@@ -188,6 +211,7 @@ def route_from(
                 key: None if Param(index, key) in open_args else inside_project(value, root)
                 for key, value in step.args.items()
             },
+            step.form,
         )
         for index, step in enumerate(candidate.steps)
     )
@@ -201,9 +225,9 @@ def named(route: Route) -> Route:
     that it is stable and two routes do not share it.
     """
     digest = route.fingerprint.partition(":")[2][:8]
-    words: list[str] = []
+    words: list[str] = _reach_words(route) if route.after else []
     open_args = set(route.params)
-    for index, step in enumerate(route.steps):
+    for index, step in enumerate(() if words else route.steps):
         tool = _slug(step.tool.rpartition("__")[2])
         if tool and (not words or words[-1] != tool):
             words.append(tool)
@@ -213,6 +237,21 @@ def named(route: Route) -> Route:
     slug = "-".join(word for word in words if word)[: 64 - 9].strip("-") or "route"
     name = f"{slug}-{digest}"
     return replace(route, name=name)
+
+
+def _reach_words(route: Route) -> list[str]:
+    """``read 1st file after search``: what is read, and after what."""
+    assert route.after is not None  # noqa: S101 - asked for by `named` alone; this tells the type checker
+    target = route.after.target
+    file = target.get("file")
+    what = [_slug(route.steps[0].form.partition(" {")[0] or route.steps[0].tool.rpartition("__")[2])[:20].strip("-")]
+    if isinstance(file, int):
+        which = "same" if file < 0 else f"{file + 1}{_ORDINALS.get(file, 'th')}"
+        what = ["read", "whole" if target.get("around") == "whole" else "lines", "of", which, "file"]
+    return [*what, "after", _slug(route.after.site.partition(" | ")[0])[:20].strip("-")]
+
+
+_ORDINALS: Final = {0: "st", 1: "nd", 2: "rd"}
 
 
 def check_skill_name(name: str) -> str:
@@ -290,10 +329,12 @@ def patterns(route: Route) -> tuple[Pattern, ...]:
     """The steps of a route, in order, as they are compared."""
     open_args = set(route.params)
     found: list[Pattern] = []
+    if route.after:  # it stands for no run of calls, so it is a copy of none but itself
+        found.append(Pattern((route.after.site,), (), (jsonvalue.canonical(route.after.target),)))
     for index, step in enumerate(route.steps):
         names = sorted(step.args)
         fixed = tuple(i for i, name in enumerate(names) if Param(index, name) not in open_args)
-        found.append(Pattern((step.tool, *names), fixed, tuple(part_of(step.args[names[i]]) for i in fixed)))
+        found.append(Pattern((tool_name(step.tool, step.form), *names), fixed, tuple(part_of(step.args[names[i]]) for i in fixed)))
     return tuple(found)
 
 

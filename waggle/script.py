@@ -186,9 +186,9 @@ def _command(route: Route, index: int, tools: ToolTable) -> str:
     spec = tools.spec(step.tool)
     words = {param.key: f'"$p{number}"' for number, param in enumerate(route.params, 1) if param.step == index}
     if spec.script == "command":
-        text = step.args.get(spec.command)
-        plain = not words and set(step.args) == {spec.command}
-        if not plain or not isinstance(text, str) or not tools.may_repeat(step.tool, step.args):
+        args = {} if words else tools.said(step.tool, step.form, step.args)
+        text = args.get(spec.command)
+        if set(args) != {spec.command} or not isinstance(text, str) or not tools.may_repeat(step.tool, args):
             raise _Refused
         return f"(\n{text}\n)"  # on lines of its own, so that a comment at its end does not swallow the bracket
     if spec.script not in _FORMS or not spec.paths:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from waggle.background import Faults
     from waggle.config import ManagerConfig
     from waggle.jsonvalue import JsonObject
+    from waggle.reach.replayer import ReachStudent
     from waggle.replay import Fold
     from waggle.speculation import AsyncRun, Run
     from waggle.tools import ToolTable
@@ -45,6 +46,8 @@ class Session:
         speculation: the lookups of this conversation; None when nothing is replayed.
         faults: where faults are counted.
         on_sweep: called with the miner after every `ManagerConfig.sweep_calls` calls; None when nothing is learned.
+        student: notes the calls whose reach is counted; None when it is not.
+        on_study: called with the student as often as `on_sweep`, and with True at the end.
     """
 
     def __init__(
@@ -56,13 +59,18 @@ class Session:
         speculation: Speculation | None,
         faults: Faults,
         on_sweep: Callable[[IncrementalMiner], None] | None,
+        student: ReachStudent | None = None,
+        on_study: Callable[[ReachStudent, bool], None] | None = None,
     ) -> None:
         self.name = name
         self._sweep_calls = config.sweep_calls
+        self._shell_forms = config.shell_forms
         self._tools = tools
         self._speculation = speculation
         self._faults = faults
         self._on_sweep = on_sweep
+        self._student = student
+        self._on_study = on_study
         self._lock = threading.Lock()
         self._recorder = Recorder(config.ring_steps)
         self._miner = IncrementalMiner(config.mine)
@@ -107,20 +115,22 @@ class Session:
     def _step(self, call: Call, result: Result) -> Step:
         args, replayable = _arguments(call.args)
         args = self._tools.essential(call.tool, args)
+        form, values = self._tools.spoken(call.tool, args) if self._shell_forms and call.reads is not False else ("", args)
         announced = self._started.pop(call.id or id(call), None) if self._started else None
         started = announced[1] if announced else self._recorder.instant()
         if call.reads is None:
-            effect = self._tools.effect(call.tool, args)
+            effect = Effect.READ if form else self._tools.effect(call.tool, args)
         else:
             effect = Effect.READ if call.reads else Effect.WRITE
         return Step(
             started.seq,
             call.tool,
-            args,
+            values,
             result.outcome or Outcome.OK,
             effect,
             replayable,
             started.overlapped,
+            form,
         )
 
     def _take(self, ended: list[tuple[Step, Result]]) -> None:
@@ -128,6 +138,8 @@ class Session:
             full = self._recorder.record(step)
             if self._speculation:
                 self._speculation.observe(step, result)
+            if self._student:
+                self._student.observe(step, result)
             if self._on_sweep:
                 if full:
                     self._miner.evict()
@@ -136,6 +148,8 @@ class Session:
                 if self._since_sweep >= self._sweep_calls:
                     self._since_sweep = 0
                     self._on_sweep(self._miner)
+                    if self._student and self._on_study:
+                        self._on_study(self._student, False)  # noqa: FBT003 - not the end
 
     def close(self) -> None:
         """End the conversation: calls that never ended are recorded as aborted."""
@@ -146,6 +160,10 @@ class Session:
                 if self._on_sweep and self._since_sweep:
                     self._since_sweep = 0
                     self._on_sweep(self._miner)
+                if self._speculation:
+                    self._speculation.close()
+                if self._student and self._on_study:
+                    self._on_study(self._student, True)  # noqa: FBT003 - the end
         except Exception as error:  # noqa: BLE001 - as in start
             self._faults.note("close", error)
 

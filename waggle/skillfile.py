@@ -133,7 +133,8 @@ def _read_steps(read: _Reader, holder: JsonObject, params: tuple[Param, ...]) ->
             if (isinstance(arg, dict) and set(arg) == {"$param"}) is not (key in open_keys):
                 raise read.problem(f"{where}.args.{key}", "expected parameters here and in $.params to agree")
         kept: JsonObject = {key: None if key in open_keys else arg for key, arg in args.items()}
-        steps.append(RouteStep(read.text(entry, "tool", where), kept))
+        form = read.text(entry, "form", where) if "form" in entry else ""
+        steps.append(RouteStep(read.text(entry, "tool", where), kept, form))
     if not steps or any(param.step >= len(steps) or param.key not in steps[param.step].args for param in params):
         raise read.problem("$.params", "expected each parameter to name an argument of a step")
     return tuple(steps)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from waggle.background import Faults
     from waggle.config import ManagerConfig
-    from waggle.tools import ToolTable
+    from waggle.extents import Extents
+    from waggle.settling import Settling
 
 __all__ = ["AsyncRun", "Run", "Speculation", "is_following"]
 
@@ -65,9 +66,11 @@ class Speculation:
     Args:
         strategies: asked in this order.
         config: the caps.
-        tools: decides which proposals are reads that may be repeated.
+        extents: tells what calls cover, and by its tool table which proposals are reads that may be repeated.
         faults: where faults are counted.
         on_fold: called after each follow with the lookups that were made, failed ones included.
+        settling: told of the lookups that were folded or held back, and of the agent's calls.
+        held_back: asked once for each eligible result, whether its lookups are held back.
     """
 
     def __init__(
@@ -75,16 +78,21 @@ class Speculation:
         strategies: Sequence[ReplayStrategy],
         *,
         config: ManagerConfig,
-        tools: ToolTable,
+        extents: Extents,
         faults: Faults,
         on_fold: Callable[[Sequence[Lookup]], None],
+        settling: Settling | None = None,
+        held_back: Callable[[], bool] = lambda: False,
     ) -> None:
         self._strategies = list(strategies)
         self._config = config
-        self._tools = tools
+        self._tools = extents.tools
+        self._extents = extents
         self._faults = faults
         self._on_fold = on_fold
-        self._known = KnownLookups(tools.extent_of, config.known_bytes)
+        self._settling = settling
+        self._held_back = held_back
+        self._known = KnownLookups(extents.of_step, config.known_bytes)
         self._left = config.lookups_per_session
         self._lock = threading.Lock()
         self._busy = False
@@ -98,6 +106,8 @@ class Speculation:
     def observe(self, step: Step, result: Result) -> None:
         """Take in a completed call of the agent."""
         with self._lock:
+            if self._settling:
+                self._settling.observe(step, len(result.text))
             if step.effect is Effect.WRITE:
                 self._known.clear()
             elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
@@ -108,6 +118,12 @@ class Speculation:
                 except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
                     self._switch_off(strategy, error)
 
+    def close(self) -> None:
+        """Settle what is left: the session has ended."""
+        with self._lock:
+            if self._settling:
+                self._settling.close()
+
     def follow(self, run: Run) -> Fold | None:
         """See `Session.follow`."""
         this = self._begin()
@@ -116,6 +132,8 @@ class Speculation:
         token = _following.set(True)
         try:
             while lookup := self._next(this):
+                if self._holds_back(this, lookup):
+                    break
                 self._settle(this, lookup, _answer(run, lookup))
         finally:
             _following.reset(token)
@@ -132,6 +150,8 @@ class Speculation:
         token = _following.set(True)
         try:
             while lookup := self._next(this):
+                if self._holds_back(this, lookup):
+                    break
                 lookups = [lookup]
                 while another := self._next(this):
                     lookups.append(another)
@@ -166,7 +186,7 @@ class Speculation:
                             strategy, ValueError(f"it proposed {lookup.tool}, no read that may be repeated")
                         )
                         break
-                    known = self._known.find(self._tools.extent(lookup.tool, lookup.args))
+                    known = self._known.find(self._extents.of(lookup.tool, *self._tools.spoken(lookup.tool, lookup.args)))
                     if known is None:
                         this.lookups_left -= 1
                         self._left -= 1
@@ -174,12 +194,25 @@ class Speculation:
                     self._ask(strategy, strategy.settle, lookup, known)
         return None
 
+    def _holds_back(self, this: _Round, lookup: Lookup) -> bool:
+        """Whether this result's lookups are held back; decided with the first of them, and all are noted at once."""
+        if this.made or not self._held_back():
+            return False
+        held = [lookup]
+        while another := self._next(this):
+            held.append(another)
+        with self._lock:
+            if self._settling:
+                self._settling.made(held, held=True)
+        return True
+
     def _settle(self, this: _Round, lookup: Lookup, result: Result) -> None:
         with self._lock:
             this.made.append(replace(lookup, result=result))
             if result.ok:
                 this.bytes_left -= result.size_bytes
-                self._known.add(Step(0, lookup.tool, lookup.args), result)
+                form, args = self._tools.spoken(lookup.tool, lookup.args)
+                self._known.add(Step(0, lookup.tool, args, form=form), result)
             for strategy in list(self._strategies):
                 if strategy.name == lookup.strategy:
                     self._ask(strategy, strategy.settle, lookup, result)
@@ -189,7 +222,11 @@ class Speculation:
             return None
         self._on_fold(this.made)
         answered = [lookup for lookup in this.made if lookup.result and lookup.result.ok]
-        return fold(answered, limit=self._config.fold_bytes)
+        folded = fold(answered, limit=self._config.fold_bytes)
+        with self._lock:
+            if self._settling and folded:
+                self._settling.made(folded.lookups)
+        return folded
 
     def _ask(self, strategy: ReplayStrategy, method: Callable[..., _T], *args: object) -> _T | None:
         """Call a strategy; one that raises is switched off for this session."""

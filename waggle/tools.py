@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from waggle.calls import Effect, part_of
+from waggle.calls import Effect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from waggle.calls import Parts, Shape, Step
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["KNOWN_TOOLS", "Extent", "LineRange", "ScriptForm", "ToolSpec", "ToolTable"]
+__all__ = ["KNOWN_TOOLS", "Kind", "LineRange", "ScriptForm", "ToolSpec", "ToolTable"]
 
+
+#: What a read shows: lines of a file, a search, a list of names, the state of something; "" when it is none of these.
+Kind: TypeAlias = Literal["", "lines", "search", "list", "status"]
 
 #: How a call is written as a shell command, see `waggle.script`; "" when it has no shell form.
 ScriptForm = Literal["", "cat", "grep", "rg", "ls", "find", "rg-files", "command"]
@@ -51,6 +53,7 @@ class ToolSpec:
             move a cursor or wait for something.
         metered: a call costs money or quota; never made on the agent's behalf.
         sensitive: its answer should not be fetched unasked; never made on the agent's behalf.
+        kind: what a call shows.
         paths: arguments that are paths of files or folders.
         lines: how a range of lines is asked for.
         ignored: arguments that do not change the answer (a description for the user, a time limit); they are dropped
@@ -65,6 +68,7 @@ class ToolSpec:
     repeatable: bool = True
     metered: bool = False
     sensitive: bool = False
+    kind: Kind = ""
     paths: tuple[str, ...] = ()
     lines: LineRange | None = None
     ignored: tuple[str, ...] = ()
@@ -73,20 +77,8 @@ class ToolSpec:
     script: ScriptForm = ""
 
 
-class Extent(NamedTuple):
-    """What one read returns: a resource, and which lines of it (all of them for a read without a range)."""
-
-    resource: tuple[Shape, Parts]
-    first: float
-    last: float
-
-    def covers(self, other: Extent) -> bool:
-        """Whether an answer with this extent also answers a call with the other."""
-        return self.resource == other.resource and self.first <= other.first and other.last <= self.last
-
-
-def _read(name: str, path: str, *, lines: LineRange | None = None, script: ScriptForm = "") -> ToolSpec:
-    return ToolSpec(name, Effect.READ, paths=(path,), lines=lines, script=script)
+def _read(name: str, kind: Kind, path: str, *, lines: LineRange | None = None, script: ScriptForm = "") -> ToolSpec:
+    return ToolSpec(name, Effect.READ, kind=kind, paths=(path,), lines=lines, script=script)
 
 
 def _shell(name: str, command: str, *ignored: str) -> ToolSpec:
@@ -102,11 +94,11 @@ _OFFSET_LIMIT = LineRange("offset", "limit")
 #: Tools of common agents, by name. A server's hint can only take trust away from an entry; the user's word decides.
 KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     # Claude Code
-    _read("Read", "file_path", lines=LineRange("offset", "limit", 2000), script="cat"),
-    _read("Grep", "path", script="rg"),
-    _read("Glob", "path", script="rg-files"),
-    _read("LS", "path", script="ls"),
-    _read("NotebookRead", "notebook_path"),
+    _read("Read", "lines", "file_path", lines=LineRange("offset", "limit", 2000), script="cat"),
+    _read("Grep", "search", "path", script="rg"),
+    _read("Glob", "list", "path", script="rg-files"),
+    _read("LS", "list", "path", script="ls"),
+    _read("NotebookRead", "lines", "notebook_path"),
     *_plain(Effect.READ, "WebFetch", "WebSearch", metered=True),
     *_plain(Effect.READ, "TodoRead", "TaskList", "TaskGet", "LSP", "mcp__ide__getDiagnostics"),
     *_plain(Effect.READ, "TaskOutput", "BashOutput", "ToolSearch", repeatable=False),
@@ -114,20 +106,21 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     *_plain(Effect.WRITE, "Write", "Edit", "MultiEdit", "NotebookEdit", "Task", "Agent", "KillShell"),
     _shell("Bash", "command", "description", "timeout"),
     # the original's host, pi, and others that use the same short names
-    _read("read", "path", lines=_OFFSET_LIMIT, script="cat"),
-    _read("search", "path", script="grep"),
-    _read("grep", "path", script="grep"),
-    _read("glob", "path", script="find"),
-    _read("find", "path", script="find"),
-    _read("ls", "path", script="ls"),
+    _read("read", "lines", "path", lines=_OFFSET_LIMIT, script="cat"),
+    _read("search", "search", "path", script="grep"),
+    _read("grep", "search", "path", script="grep"),
+    _read("glob", "list", "path", script="find"),
+    _read("find", "list", "path", script="find"),
+    _read("ls", "list", "path", script="ls"),
     *_plain(Effect.READ, "knowledge_search"),
     *_plain(Effect.WRITE, "write", "edit"),
     _shell("bash", "command", "description", "timeout"),
     # SWE-agent: its viewer has a cursor, so opening a file unasked would move it
     ToolSpec("open", Effect.READ, paths=("path",), repeatable=False),
     *_plain(Effect.READ, "scroll_up", "scroll_down", "goto", repeatable=False),
-    *(ToolSpec(name, Effect.READ, paths=("dir",)) for name in ("find_file", "search_dir")),
-    _read("search_file", "file"),
+    ToolSpec("find_file", Effect.READ, kind="list", paths=("dir",)),
+    ToolSpec("search_dir", Effect.READ, kind="search", paths=("dir",)),
+    _read("search_file", "search", "file"),
     # editors that view and edit through one tool
     *(
         ToolSpec(name, paths=("path",), read_values=("command", ("view",)))
@@ -135,10 +128,16 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     ),
     # Gemini CLI, Cursor, Cline and the MCP filesystem server
     ToolSpec(
-        "read_file", Effect.READ, paths=("path", "file_path", "absolute_path", "target_file"), lines=_OFFSET_LIMIT
+        "read_file",
+        Effect.READ,
+        kind="lines",
+        paths=("path", "file_path", "absolute_path", "target_file"),
+        lines=_OFFSET_LIMIT,
     ),
-    *(_read(name, "path") for name in ("read_text_file", "list_directory", "directory_tree", "get_file_info")),
-    *(_read(name, "path") for name in ("list_dir", "list_files", "search_files", "search_file_content")),
+    _read("read_text_file", "lines", "path"),
+    _read("get_file_info", "status", "path"),
+    *(_read(name, "list", "path") for name in ("list_directory", "directory_tree", "list_dir", "list_files")),
+    *(_read(name, "search", "path") for name in ("search_files", "search_file_content")),
     *_plain(Effect.READ, "read_multiple_files", "list_allowed_directories", "grep_search", "file_search"),
     *_plain(Effect.WRITE, "write_file", "edit_file", "create_file", "delete_file", "move_file", "create_directory"),
     *_plain(Effect.WRITE, "apply_patch", "create", "submit"),
@@ -222,29 +221,24 @@ class ToolTable:
             return args
         return {name: value for name, value in args.items() if name not in ignored}
 
-    def extent(self, tool: str, args: Mapping[str, JsonValue]) -> Extent:
-        """What a read returns; `Extent.covers` is the one relation behind "already made", "used" and "stale"."""
-        names = sorted(args)
-        return self._extent(tool, args, (tool, *names), tuple([part_of(args[name]) for name in names]))
+    def spoken(self, tool: str, args: JsonObject) -> tuple[str, JsonObject]:
+        """The form of a call and the values in it: of a shell command that is understood; else no form and `args`."""
+        command = args.get(spec.command) if (spec := self.spec(tool)).command else None
+        if not isinstance(command, str) or len(args) > 1:
+            return "", args
+        from waggle import shell  # noqa: PLC0415 - as in `effect`
 
-    def extent_of(self, step: Step) -> Extent:
-        """What a completed read returned; the same as `extent`, at less cost."""
-        return self._extent(step.tool, step.args, step.shape, step.parts)
+        reading = shell.reading(command)
+        return (reading.form, dict(reading.args)) if reading else ("", args)
 
-    def _extent(self, tool: str, args: Mapping[str, JsonValue], shape: Shape, parts: Parts) -> Extent:
-        lines = self.spec(tool).lines
-        if lines is None or not _is_range(args, lines):
-            return Extent((shape, parts), -math.inf, math.inf)
-        first, count = args.get(lines.start, 1), args.get(lines.count, lines.default)
-        assert isinstance(first, (int, float))  # noqa: S101 - _is_range looked; this tells the type checker
-        assert isinstance(count, (int, float))  # noqa: S101 - as above
-        others = [i for i, name in enumerate(shape[1:]) if name not in (lines.start, lines.count)]
-        resource = ((tool, *(shape[i + 1] for i in others)), tuple([parts[i] for i in others]))
-        start = max(first, 1)
-        return Extent(resource, start, start + count - 1)
+    def said(self, tool: str, form: str, args: JsonObject) -> JsonObject:
+        """Undo `spoken`: the arguments as the host's tool takes them.
 
+        Raises:
+            ValueError: the values do not make a command of this form.
+        """
+        if not form:
+            return args
+        from waggle import shell  # noqa: PLC0415 - as in `effect`
 
-def _is_range(args: Mapping[str, JsonValue], lines: LineRange) -> bool:
-    """Whether the bounds that are given are plain line numbers; a tail (negative start), a text or null is not."""
-    bounds = [args[name] for name in (lines.start, lines.count) if name in args]
-    return all(type(bound) is int and bound >= 0 for bound in bounds)
+        return {self.spec(tool).command: shell.written(form, args)}

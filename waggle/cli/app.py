@@ -53,6 +53,7 @@ _HOMES: Final = {
     "mine": "sessions",
     "replay": "sessions",
     "show": "skills",
+    "stats": "effect",
     "verify": "health",
 }
 

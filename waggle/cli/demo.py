@@ -99,7 +99,7 @@ def run_demo(traces: Sequence[Trace], to: Path, *, on_trace: Callable[[Trace], N
         _write(Library(rule.name, group.name, to / rule.name / _slug(group.name), tuple(routes)))
         for position, rule in enumerate(RULES)
         for group in groups
-        if group.libraries and (routes := group.libraries[position])
+        if group.libraries and (routes := group.libraries[position].routes)
     ]
     return Demo(len(traces), tuple(groups), tuple(libraries))
 

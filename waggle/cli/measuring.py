@@ -6,19 +6,18 @@ What is counted, and how, is in `waggle.evaluate`; here sessions are put into gr
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from waggle import _render
 from waggle.cli.place import counted
 from waggle.config import ManagerConfig
-from waggle.evaluate import Report, bootstrap, group_of, measure, split
+from waggle.evaluate import Library, Report, bootstrap, group_of, measure, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from waggle.jsonvalue import JsonObject
-    from waggle.routes import Route
     from waggle.tools import ToolTable
     from waggle.traces import Trace
 
@@ -40,10 +39,15 @@ class Rule:
     config: ManagerConfig
 
 
-#: The columns, in order. A rule is added here and nowhere else.
+_BOUND: Final = ManagerConfig(shell_forms=False, containment=False)
+
+#: The columns, in order: each adds one part to the one before. A rule is added here and nowhere else.
 RULES: Final = (
     Rule("original", "the original's rule", ManagerConfig.original()),
-    Rule("exact", "exact calls", ManagerConfig()),
+    Rule("exact", "exact calls", replace(_BOUND, reach=False)),
+    Rule("bound", "bound parameters", _BOUND),
+    Rule("containment", "with containment", replace(_BOUND, containment=True)),
+    Rule("shell", "with shell reads", ManagerConfig()),
 )
 
 
@@ -71,12 +75,12 @@ class Group:
     Attributes:
         name: whose memory; ``total`` for all groups together.
         reports: one a rule, in the order of the rules.
-        libraries: the routes each rule learned, in the same order; none for the total.
+        libraries: what each rule learned, in the same order; none for the total.
     """
 
     name: str
     reports: tuple[Report, ...]
-    libraries: tuple[list[Route], ...] = ()
+    libraries: tuple[Library, ...] = ()
 
 
 def in_groups(traces: Sequence[Trace], *, learn_share: float, learn_from: Sequence[Trace] | None = None) -> list[Side]:

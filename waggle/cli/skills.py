@@ -12,6 +12,7 @@ from waggle import _render, files, jsonvalue, skillfile
 from waggle._defaults import EXIT_OK, EXIT_PROBLEMS, SKILL_FILE_BYTES
 from waggle.cli import options
 from waggle.cli.copying import apply_copies, plan_copies
+from waggle.cli.effect import settled_json
 from waggle.cli.place import open_place, stats_of, texts
 from waggle.errors import SkillFileError
 from waggle.ledger import Stat
@@ -35,7 +36,7 @@ class Found:
     Attributes:
         route: the route.
         store: where it lies.
-        stat: uses, yield and failures.
+        stat: what its ledger adds up to.
     """
 
     route: Route
@@ -51,6 +52,7 @@ class Found:
             "uses": stat.uses,
             "yield": stat.yield_tokens,
             "fails": stat.fails,
+            **settled_json(stat),
             "seen": route.count,
             "sessions": route.support,
             "disabled": route.disabled.reason if route.disabled else None,
@@ -60,7 +62,9 @@ class Found:
 
 
 def ranked(stores: Iterable[Store]) -> tuple[list[Found], list[SkillFileError]]:
-    """All routes of some stores, most yield first, then by name; and what could not be read.
+    """All routes of some stores, and what could not be read.
+
+    The routes that saved most come first: most net tokens, then most lookups used, then by name.
 
     Raises:
         StoreUnavailable: a ledger cannot be read.
@@ -72,7 +76,7 @@ def ranked(stores: Iterable[Store]) -> tuple[list[Found], list[SkillFileError]]:
         listing, stats = store.contents(), stats_of(store)
         found += [Found(route, store, stats.get(route.name) or Stat()) for route in listing.routes]
         invalid += listing.invalid
-    found.sort(key=lambda each: (-each.stat.yield_tokens, each.route.name))
+    found.sort(key=lambda each: (-each.stat.net_tokens, -each.stat.used, each.route.name))
     return found, invalid
 
 
@@ -95,8 +99,10 @@ def find_skill(stores: Sequence[Store], name: str) -> Found:
 _LS_COLUMNS: Final = (
     _render.Column("name"),
     _render.Column("scope"),
-    _render.Column("uses", number=True),
-    _render.Column("yield", number=True),
+    _render.Column("used", number=True),
+    _render.Column("detours", number=True),
+    _render.Column("saved", number=True),
+    _render.Column("spent", number=True),
     _render.Column("fails", number=True),
     _render.Column("seen", number=True),
     _render.Column("what it does"),
@@ -108,10 +114,11 @@ _LS_COLUMNS: Final = (
 @options.scope("Only the project's skills, or only the user's. Default: both.")
 @options.as_json
 def ls(*, directory: Path, scope: Scope | None, as_json: bool) -> int:
-    """List skills, most useful first.
+    """List skills, those that saved most first.
 
-    "uses" counts the replays that gave something, "yield" the tokens of what they gave, estimated at four bytes a
-    token, "fails" the replays that gave nothing, "seen" the occurrences when the route was learned.
+    "used" counts the lookups that the agent would have asked for before its next write, "detours" those it never did;
+    "saved" and "spent" are the tokens of the turns saved and of the detours, estimated at four bytes a token; "fails"
+    counts the replays that gave nothing, "seen" the occurrences when the route was learned. `waggle show` has the rest.
     """
     found, invalid = ranked(open_place(directory).stores(scope))
     if as_json:
@@ -131,7 +138,7 @@ def _row(found: Found) -> list[str]:
     about = skillfile.describe(route).rpartition(". ")[0]  # the last sentence is the same for all: when to use it
     if route.disabled:
         about = f"(switched off: {route.disabled.reason}) {about}"
-    numbers = (stat.uses, stat.yield_tokens, stat.fails, route.count)
+    numbers = (stat.used, stat.detours, stat.saved_tokens, stat.spent_tokens, stat.fails, route.count)
     return [route.name, route.scope.value, *(f"{number:,}" for number in numbers), about]
 
 
@@ -160,9 +167,19 @@ def show(*, name: str, directory: Path, scope: Scope | None, as_json: bool) -> i
     used = f", last used {_stamp(stat.last_used)}" if stat.last_used else ""
     ledger = f"uses {stat.uses:,}, yield {stat.yield_tokens:,} tokens, fails {stat.fails:,}{used}"
     places = [f"  {_render.plain(str(path))}" for path in paths]
-    lines = [text.rstrip("\n"), "", "Files:", *places, "Ledger:", f"  {ledger}"]
+    lines = [text.rstrip("\n"), "", "Files:", *places, "Ledger:", f"  {ledger}", *_settled_lines(stat)]
     _render.out("\n".join(lines))
     return EXIT_OK
+
+
+def _settled_lines(stat: Stat) -> list[str]:
+    lines: list[str] = []
+    if stat.precision is not None:
+        tokens = f"saved {stat.saved_tokens:,} tokens, spent {stat.spent_tokens:,}"
+        lines.append(f"  lookups used {stat.used:,}, detours {stat.detours:,}, {tokens}")
+    if stat.held_precision is not None:
+        lines.append(f"  held back: {stat.held_used:,} would have been used, {stat.held_detours:,} not")
+    return lines
 
 
 def _skill_text(paths: Sequence[Path]) -> str:
@@ -186,6 +203,8 @@ def _stat_json(stat: Stat) -> JsonObject:
         "last_failed": _stamp(stat.last_failed),
         "last_promoted": _stamp(stat.last_promoted),
         "last_demoted": _stamp(stat.last_demoted),
+        **settled_json(stat),
+        "last_settled": _stamp(stat.last_settled),
     }
 
 

@@ -52,9 +52,10 @@ __all__ = ["config", "gc", "other_projects", "summary"]
 def gc(*, directory: Path, stale_days: int | None, min_fails: int | None, dry_run: bool, as_json: bool) -> int:
     """Tidy up the project's skills and the user's.
 
-    Removes duplicates, switches off what keeps failing, prunes what was never used and is old, shortens the ledgers,
-    and copies to the user's store what at least two known projects hold. What a person has edited, and what cannot be
-    read, is left alone and named. Safe from cron and while agents run: it asks nothing, and prints one line.
+    Removes duplicates, switches off what keeps failing and what is hardly ever asked for, prunes what was never used and
+    is old, shortens the ledgers, and copies to the user's store what at least two known projects hold. What a person
+    has edited, and what cannot be read, is left alone and named. Safe from cron and while agents run: it asks nothing,
+    and prints one line.
     """
     given = {"stale_days": stale_days, "min_fails": min_fails}
     place = open_place(directory, arguments={name: value for name, value in given.items() if value is not None})
@@ -139,9 +140,9 @@ def _plan_text(plan: Plan, views: Sequence[StoreView]) -> str:
 
 
 def _why_kept(seen: StoreView, route: Route) -> str:
-    uses = seen.stats[route.name].uses if route.name in seen.stats else 0
-    if uses:
-        return f"used {counted(uses, 'time')}"
+    stat = seen.stats.get(route.name)
+    if stat and (stat.uses or stat.used):
+        return f"used {counted(stat.uses or stat.used, 'time')}"
     return "it is not known when it was learned" if route.learned_at is None else "not old enough to be pruned"
 
 

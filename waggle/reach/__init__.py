@@ -1,0 +1,1 @@
+"""Reach: what agents read after what they saw, counted over sessions."""

@@ -1,0 +1,149 @@
+"""Counts one session: what was read between each call and the next write, and where its values had come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from waggle.calls import Effect, Outcome
+from waggle.reach.counts import LENGTH_STEP, NO_CELL, ReachCounts, ToolSums, offer_key
+from waggle.reach.sites import WHOLE_LINES, Seen
+from waggle.reach.targets import LinesTarget, call_target, lines_targets, may_be_kept, offers, read_target
+
+if TYPE_CHECKING:
+    from waggle.calls import Result, Step
+    from waggle.extents import Extents, Shown
+    from waggle.reach.targets import Cell
+
+__all__ = ["ReachLearner"]
+
+
+@dataclass(slots=True)
+class _Window:
+    """One call, and what was read since."""
+
+    seen: Seen
+    offers: set[str]  # what it offered to read that was not known yet
+    reached: dict[str, Cell] = field(default_factory=dict)
+
+
+class ReachLearner:
+    """Counts of one session. Bounded: only the latest calls since the last write are looked back at.
+
+    Args:
+        extents: tells what calls show.
+    """
+
+    def __init__(self, extents: Extents) -> None:
+        self._extents = extents
+        self._windows: list[_Window] = []
+        self._offered: dict[tuple[str, str], list[int]] = {}  # lines by file and kind, since the last write
+        self._counts = ReachCounts()
+        self._reached: set[tuple[str, str]] = set()
+        self._digest = blake2b(digest_size=8)
+        self._calls = 0
+
+    def observe(self, step: Step, result: Result) -> Seen:
+        """Take in a completed call; gives it back as a site."""
+        if step.effect is Effect.WRITE:
+            self._close_windows()
+        elif step.effect is Effect.READ and step.replayable and step.outcome is Outcome.OK:
+            self._reach(step, result)
+        self._calls += 1
+        self._digest.update(repr((step.shape, step.parts)).encode("utf-8", "surrogatepass"))
+        seen = Seen(step, result, self._extents)
+        if step.effect is not Effect.NOTE:
+            self._windows.append(_Window(seen, self._fresh(seen)))
+            if len(self._windows) > _WINDOWS:
+                self._close(self._windows.pop(0))
+        return seen
+
+    def answered(self, seq: int, target: str) -> None:
+        """Note that a lookup made after the call with this `Step.seq` was used; its range was long enough."""
+        described = read_target(target)
+        has_range = isinstance(described, LinesTarget) and described.around != "whole"
+        for window in self._windows:
+            if window.seen.step.seq == seq:
+                window.reached.setdefault(target, (0, 0) if has_range else NO_CELL)
+
+    def _fresh(self, seen: Seen) -> set[str]:
+        """What a call offers that no call since the last write has offered."""
+        fresh: set[str] = set()
+        for target, path, line in offers(seen):
+            near = self._offered.setdefault((path, target.around), [])
+            if all(abs((line or 0) - other) > _NEAR for other in near):
+                near.append(line or 0)
+                fresh.add(target.offer)
+        return fresh
+
+    def _reach(self, step: Step, result: Result) -> None:
+        spec = self._extents.tools.spec(step.tool)
+        if not spec.repeatable or spec.metered or spec.sensitive:
+            return
+        shown = self._extents.shown(step)
+        is_file = shown.kind == "lines" and bool(shown.path)
+        if is_file:
+            self._note_reading(step, shown, result)
+        for window in self._windows:
+            if step.overlapped and window.seen.step.seq >= step.seq - 1:
+                continue
+            linked = False
+            if is_file:
+                for lines_target, cell in lines_targets(shown, step, window.seen, self._path_arg(step)):
+                    linked = True
+                    if lines_target.offer in window.offers:
+                        window.reached.setdefault(lines_target.key, cell or NO_CELL)
+            if not linked:
+                paths = [name for name in step.args if name.startswith(("path", "dir"))] if step.form else spec.paths
+                window.reached.setdefault(call_target(step, window.seen, paths).key, NO_CELL)
+
+    def _path_arg(self, step: Step) -> str:
+        """The argument with the path of the file that is read; empty for a shell command."""
+        return "" if step.form else next(name for name in self._extents.tools.spec(step.tool).paths if name in step.args)
+
+    def _note_reading(self, step: Step, shown: Shown, result: Result) -> None:
+        lines = max(result.text.count("\n"), 1)
+        whole = shown.first == 1 and shown.last >= WHOLE_LINES
+        sums = ToolSums(*((0, 0, lines, 1) if whole else (lines, 1, 0, 0)), len(result.text), int(shown.numbered))
+        self._counts.tools[step.tool] = self._counts.sums(step.tool).plus(sums)
+        if step.form and set(step.args) == ({"path"} if whole else {"path", "first", "last"}):
+            self._counts.forms[step.tool, step.form] += 1
+
+    def _close_windows(self) -> None:
+        for window in self._windows:
+            self._close(window)
+        self._windows.clear()
+        self._offered.clear()
+
+    def _close(self, window: _Window) -> None:
+        levels = window.seen.site.levels()
+        self._counts.seen.update(levels)
+        for offer in window.offers:
+            self._counts.seen.update(offer_key(level, offer) for level in levels)
+        for target, cell in window.reached.items():
+            if not may_be_kept(target):
+                continue
+            by_site = self._counts.reached.setdefault(target, {})
+            for level in levels:
+                by_site.setdefault(level, Counter())[cell] += 1
+            if (target, levels[0]) not in self._reached:
+                self._reached.add((target, levels[0]))
+                self._counts.sessions[target, levels[0]] += 1
+
+    def close(self) -> ReachCounts:
+        """End the session and give its counts."""
+        self._close_windows()
+        counts, self._counts = self._counts, ReachCounts()
+        if self._calls:
+            counts.digests[self._digest.hexdigest()] = None
+            counts.lengths[-(-self._calls // LENGTH_STEP)] += 1
+        self._calls = 0
+        return counts
+
+
+#: Calls since the last write that a read is traced to.
+_WINDOWS: Final = 16
+#: Lines between two offers in one file that are one: what is read around either shows the other.
+_NEAR: Final = 20

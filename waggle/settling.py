@@ -1,0 +1,159 @@
+"""What became of the lookups: each is used or a detour once the agent has made its next write, or its session ends.
+
+A lookup is *used* when the agent, before or with its next write, asks for what the lookup covers, or writes to the file
+it shows. An agent that reads a fold has no need to ask again, so an edit of the file that was just shown is what tells
+that it was read. Everything else is a *detour*.
+
+Lookups that were held back are settled in the same way: nobody answered them, so the agent asks by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from waggle._defaults import BYTES_PER_TOKEN
+from waggle.calls import Effect, Outcome
+from waggle.extents import Coverage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from waggle.calls import Step
+    from waggle.extents import Extent, Extents
+    from waggle.replay import Lookup
+
+__all__ = ["Settled", "Settling", "Window"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """One lookup, settled.
+
+    Attributes:
+        lookup: which.
+        used: the agent would have asked for it.
+        held: it was held back, so it was never made.
+        saved_tokens: when used, the context that the saved turn would have read again, estimated.
+        spent_tokens: when not, its result in every turn that is still to come, estimated.
+    """
+
+    lookup: Lookup
+    used: bool
+    held: bool = False
+    saved_tokens: int = 0
+    spent_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Window:
+    """What an agent did from a result with lookups to its next write.
+
+    Attributes:
+        lookup: the first of the lookups.
+        held: they were held back.
+        calls: calls made since, those that ran beside an earlier one left out.
+    """
+
+    lookup: Lookup
+    held: bool
+    calls: int = 0
+
+
+@dataclass(slots=True)
+class _Pending:
+    lookup: Lookup
+    extents: tuple[Extent, ...]
+    paths: tuple[str, ...]
+    held: bool
+
+
+class Settling:
+    """The lookups of one session that are not settled yet.
+
+    Args:
+        extents: tells what calls cover.
+        turns_left: how many calls a session with so many calls still has before it.
+        on_settled: called with the lookups that one call of the agent settles, and the windows it ends.
+    """
+
+    def __init__(
+        self,
+        extents: Extents,
+        turns_left: Callable[[int], float],
+        on_settled: Callable[[Sequence[Settled], Sequence[Window]], None],
+    ) -> None:
+        self._extents = extents
+        self._turns_left = turns_left
+        self._on_settled = on_settled
+        self._pending: dict[int, _Pending] = {}
+        self._coverage = Coverage()
+        self._windows: list[Window] = []
+        self._number = 0
+        self._calls = 0
+        self._context = 0
+
+    def made(self, lookups: Sequence[Lookup], *, held: bool = False) -> None:
+        """Note the lookups of one result: answered, or held back."""
+        if not lookups:
+            return
+        self._windows.append(Window(lookups[0], held))
+        for lookup in lookups:
+            self._number += 1
+            form, args = self._extents.tools.spoken(lookup.tool, lookup.args)
+            extents = self._extents.of(lookup.tool, form, args)
+            paths = tuple(value for value in args.values() if isinstance(value, str) and len(value) >= _LEAST_PATH)
+            self._pending[self._number] = _Pending(lookup, extents, paths, held)
+            self._coverage.add(extents, self._number)
+            if not held and lookup.result:
+                self._context += lookup.result.est_tokens
+
+    def observe(self, step: Step, size: int) -> None:
+        """Take in a call of the agent, before it is answered by anything new.
+
+        Args:
+            step: the call.
+            size: characters of its result.
+        """
+        self._calls += 1
+        self._context += (size + _CALL_CHARS) // BYTES_PER_TOKEN
+        if not self._windows and not self._pending:
+            return
+        if not step.overlapped:
+            for window in self._windows:
+                window.calls += 1
+        settled: list[Settled] = []
+        if step.effect is Effect.READ and step.outcome is Outcome.OK:
+            for number in self._coverage.find(self._extents.of_step(step)) or ():
+                settled += self._settle(number, used=True)
+        ended: list[Window] = []
+        if step.effect is Effect.WRITE:
+            text = "\n".join(value for value in step.args.values() if isinstance(value, str))[:_TEXT_CHARS]
+            for number, pending in list(self._pending.items()):
+                settled += self._settle(number, used=any(path in text for path in pending.paths))
+            ended, self._windows = self._windows, []
+            self._coverage.clear()
+        if settled or ended:
+            self._on_settled(settled, ended)
+
+    def close(self) -> None:
+        """Settle what is left: the session has ended."""
+        settled = [each for number in list(self._pending) for each in self._settle(number, used=False)]
+        ended, self._windows = self._windows, []
+        if settled or ended:
+            self._on_settled(settled, ended)
+
+    def _settle(self, number: int, *, used: bool) -> list[Settled]:
+        pending = self._pending.pop(number, None)
+        if pending is None:  # settled by an earlier call; what it covers stays until the next write
+            return []
+        result = pending.lookup.result
+        left = self._turns_left(self._calls)
+        spent = 0 if used or pending.held or result is None else round(result.est_tokens * left)
+        saved = self._context if used and not pending.held else 0
+        return [Settled(pending.lookup, used, pending.held, saved, spent)]
+
+
+_CALL_CHARS: Final = 120  # characters of an ordinary call
+_TEXT_CHARS: Final = 4000  # of a write's arguments that are searched for a path
+_LEAST_PATH: Final = 4  # characters: a shorter argument is found in any text
