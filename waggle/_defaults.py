@@ -55,8 +55,8 @@ BYTES_PER_TOKEN: Final = 4
 # --- tracing values ----------------------------------------------------------------------------------------
 
 #: Text of one result that is searched for values, characters. A search for a common word prints about 100 kB; what
-#: stands beyond a quarter of a million characters no agent reads, let alone copies from.
-CONTENT_CHARS: Final = 256 * 1024
+#: stands beyond 128 kB no agent reads, let alone copies from.
+CONTENT_CHARS: Final = 128 * 1024
 
 #: Calls of a session whose values are held. Nearly all values come from the last ten; forty leaves room for parallel
 #: calls.
@@ -64,15 +64,15 @@ VALUE_STEPS: Final = 40
 
 # --- reach -------------------------------------------------------------------------------------------------
 
-#: Weight of the coarser level when the chance of a finer one is counted, in occurrences (α of the back-off).
+#: Weight of the coarser level when the chance of a finer one is counted, in occurrences (the weight of the back-off).
 REACH_PRIOR: Final = 8.0
 
 #: Chance from which on a lookup is made. Measured live, a saved turn is worth 6,000 input tokens and a detour costs
 #: 2,530: θ = 2,530 / (6,000 + 2,530).
 REACH_THRESHOLD: Final = 0.3
 
-#: What the lines of a detour count, against a read of the agent's own, when a range is chosen: a tenth. With nothing, the
-#: longest range would always be the best; with all, only ranges that are too short.
+#: What the lines of a detour count, against a read of the agent's own, when a range is chosen: a tenth. With nothing,
+#: the longest range would always be the best; with all, only ranges that are too short.
 LINE_COST: Final = 0.1
 
 #: Sessions in which a habit must occur before it is promoted, or the occurrences `ManagerConfig.mine` asks for in one.
@@ -120,9 +120,9 @@ STALE_DAYS: Final = 14
 MIN_FAILS: Final = 3
 
 #: Settled lookups since a route was learned or switched on before the share used can switch it off, and the share, 0 to
-#: 1, below which it does. A route at the threshold at which routes fire, three lookups in ten used, comes to that by bad
-#: luck with a probability of 0.8 %, however often one looks; were 20 lookups enough, of 2.9 %. One that is used three
-#: times in a hundred is switched off with 94 % at once, and sooner or later always.
+#: 1, below which it does. A route at the threshold at which routes fire, three in ten lookups used, comes to that by
+#: bad luck with a probability of 0.8 %, however often one looks; were 20 lookups enough, of 2.9 %. One that is used
+#: three times in a hundred is switched off with 94 % at once, and sooner or later always.
 MIN_SETTLED: Final = 30
 MIN_USED_SHARE: Final = 0.1
 
@@ -134,9 +134,10 @@ KNOWN_PROJECTS: Final = 300
 
 # --- effect ------------------------------------------------------------------------------------------------
 
-#: Sessions with folds, and as many without, before the difference between them gets an interval. Where there was no
-#: effect, simulated intervals from two sessions a side claimed one in 11 to 14 % of the times, from eight in about 5 %.
-EFFECT_SESSIONS: Final = 8
+#: Sessions with folds, and as many without, before the difference between them gets an interval. On simulated sessions
+#: without an effect, intervals from two a side claimed one in 27 % of the times, from three or four in 16 %, from five
+#: to seven in 9 %, from twelve and more in 8 %.
+EFFECT_SESSIONS: Final = 5
 
 # --- measuring ---------------------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "CallKey", "Effect", "Outcome", "Parts", "Result", "Shape", "Step", "part_of", "tool_name"]
 
-#: Tool name, then the names of its arguments in sorted order. Values play no part. Of a shell command that is understood
-#: the name is the tool's and the command's form (`tool_name`), and the arguments are the values in it.
+#: Tool name, then the names of its arguments in sorted order. Values play no part. Of a shell command that is
+#: understood the name is the tool's and the command's form (`tool_name`), and the arguments are the values in it.
 Shape: TypeAlias = tuple[str, ...]
 
 #: The values of a call's arguments in the order of its shape, each so that equal means equal as JSON (`part_of`).

@@ -21,7 +21,7 @@ class ManagerConfig:
             nothing when it is stored already, and uses what it learned from the next start on.
         learn: mine and promote; off, a manager only replays.
         replay: make lookups; off, a manager only learns.
-        shell_forms: read a shell command that is understood as its form and the values in it; off, a command is one text.
+        shell_forms: read a shell command that is understood as its form and the values in it; off, it is one text.
         sweep_calls: calls between two looks at what was mined.
         ring_steps: steps a session remembers.
         min_prefix: leading steps of a route that must match before the rest is run, at least 2.
@@ -33,7 +33,8 @@ class ManagerConfig:
         containment: one answer stands for every read that it covers; off, only for the very same call.
         threshold: chance from which on a reach route's lookup is made, 0 to 1; None for θ*, by tokens: it is made when
             what a saved turn is worth outweighs what a detour costs at this point of the session.
-        min_sessions: sessions in which a reach habit must occur before it is promoted; or as often as `mine.k` asks for.
+        min_sessions: sessions in which a reach habit must occur before it is promoted. If all its values are bound, it
+            may also come from a single session, if it occurs as often as `mine.k` asks for.
         control_share: share of eligible results after which lookups are held back, at random, to measure what they
             bring, 0 to 1.
         seed: of that choice.
@@ -82,4 +83,11 @@ class ManagerConfig:
     @classmethod
     def original(cls, *, sweep_calls: int = _defaults.SWEEP_CALLS) -> ManagerConfig:
         """Return the rules of the original: grouping by shape, one promotion a look, no use before the next start."""
-        return cls(mine=MineConfig.original(), rules="original", shell_forms=False, reach=False, containment=False, sweep_calls=sweep_calls)
+        return cls(
+            mine=MineConfig.original(),
+            rules="original",
+            shell_forms=False,
+            reach=False,
+            containment=False,
+            sweep_calls=sweep_calls,
+        )

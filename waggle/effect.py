@@ -25,7 +25,7 @@ __all__ = ["Effect", "Side", "by_strategy", "effect", "sentence"]
 _COUNTS: Final = ("used", "detours", "saved_tokens", "spent_tokens", "held_used", "held_detours")
 
 #: The share named as an example: with a fifth held back, four fifths of the benefit stay while it is measured.
-_EXAMPLE: Final = "to hold back one in five, set control_share = 0.2 in .waggle/config.toml or WAGGLE_CONTROL_SHARE=0.2."
+_EXAMPLE: Final = "to hold back a fifth, set control_share = 0.2 in .waggle/config.toml, or WAGGLE_CONTROL_SHARE=0.2."
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
 import orjson
 
@@ -38,9 +38,8 @@ __all__ = [
     "read_windows",
 ]
 
-#: What a record tells. A route was followed, became a skill, or was switched off. Later, once the agent has made its
-#: next write or its session has ended: a lookup was what the agent would have asked for (used), or was not (detour);
-#: and how many calls the agent made in the meantime (window).
+#: What a record tells. A route was followed, became a skill, or was switched off. And once the agent has made its next
+#: write or its session has ended: a lookup was what it would have asked for, or was not; what it did in the meantime.
 Event: TypeAlias = Literal["replayed", "promoted", "demoted", "used", "detour", "window"]
 
 _EVENTS: Final = frozenset(get_args(Event))
@@ -48,7 +47,8 @@ _EVENTS: Final = frozenset(get_args(Event))
 #: Events known only later, and the number that comes with each.
 _SETTLED: Final = {"used": "saved", "detour": "spent", "window": "calls"}
 
-_SESSION: Final = re.compile(r"[0-9a-f]{8}")
+#: What a record says where it says nothing.
+_MISSING: Final = {"name": "", "event": "replayed", "at": ""} | dict.fromkeys(["yield", *_SETTLED.values()], 0)
 
 #: Sorts after every time as we write it, and before most texts that are none.
 _END_OF_TIME: Final = ":"
@@ -93,15 +93,13 @@ class LedgerEntry:
     def __post_init__(self) -> None:
         if not self.name:
             raise ValueError("a ledger entry needs a name")
-        if self.steps < 0 or self.yield_tokens < 0:
-            raise ValueError(f"{self.name}: steps and yield cannot be negative")
-        if self.saved_tokens < 0 or self.spent_tokens < 0 or self.calls < 0:
-            raise ValueError(f"{self.name}: tokens saved, tokens spent and calls cannot be negative")
+        if min(self.steps, self.yield_tokens, self.saved_tokens, self.spent_tokens, self.calls) < 0:
+            raise ValueError(f"{self.name}: steps, tokens and calls cannot be negative")
         if self.at is not None and self.at.tzinfo is None:
             raise ValueError(f"{self.name}: the time needs a time zone")
         if self.event not in _EVENTS:
             raise ValueError(f"{self.name}: unknown event {self.event!r}")
-        if self.session is not None and not _SESSION.fullmatch(self.session):
+        if self.session is not None and not re.fullmatch("[0-9a-f]{8}", self.session):
             raise ValueError(f"{self.name}: a session is 8 hex digits, not {self.session!r}")
 
     def encode(self) -> bytes:
@@ -115,16 +113,8 @@ class LedgerEntry:
             record["event"] = self.event
         if self.strategy is not None:
             record["strategy"] = self.strategy
-        if self.saved_tokens:
-            record["saved"] = self.saved_tokens
-        if self.spent_tokens:
-            record["spent"] = self.spent_tokens
-        if self.held:
-            record["held"] = True
-        if self.calls:
-            record["calls"] = self.calls
-        if self.session is not None:
-            record["session"] = self.session
+        settled = {"saved": self.saved_tokens, "spent": self.spent_tokens, "held": self.held, "calls": self.calls}
+        record |= {key: value for key, value in {**settled, "session": self.session}.items() if value}
         return jsonvalue.dumps(record)
 
 
@@ -153,9 +143,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What the records of one name add up to.
-
-    A replay is counted when it is made, a lookup of it (or one held back) when it is settled; so the two counts differ.
+    """What the records of one name add up to; a replay counts when it is made, each of its lookups when it is settled.
 
     Attributes:
         uses: replays that gave something.
@@ -172,10 +160,10 @@ class Stat:
         held_used: lookups that were held back, and that the agent asked for itself.
         held_detours: lookups that were held back, and that it never asked for.
         last_settled: latest known time at which a lookup was settled, held back or not.
-        used_since: `used`, of the records after the latest one of becoming a skill or of being switched off: what a
-            person has switched on again is judged anew.
-        detours_since: `detours` of the same records.
-        net_since: `net_tokens` of the same records.
+        used_since: `used` since the latest record of becoming a skill or of being switched off, so that what a person
+            has switched on again is judged anew.
+        detours_since: `detours` since then.
+        net_since: `net_tokens` since then.
     """
 
     uses: int = 0
@@ -204,14 +192,12 @@ class Stat:
     @property
     def precision(self) -> float | None:
         """Share of the settled lookups that were used, 0 to 1; None while none is settled."""
-        settled = self.used + self.detours
-        return self.used / settled if settled else None
+        return self.used / (self.used + self.detours) if self.used or self.detours else None
 
     @property
     def held_precision(self) -> float | None:
         """The same of the lookups held back: the share that would have been used."""
-        settled = self.held_used + self.held_detours
-        return self.held_used / settled if settled else None
+        return self.held_used / (self.held_used + self.held_detours) if self.held_used or self.held_detours else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,10 +258,8 @@ def read_settled(*paths: Path) -> dict[tuple[str | None, str], Stat]:
         OSError: a file is there and cannot be read.
     """
     tallies: dict[tuple[str | None, str], _Tally] = {}
-    for record in _records(paths, ("used", "detour")):
-        strategy = record.get("strategy")
-        pair = (strategy if isinstance(strategy, str) else None, cast("str", record["name"]))
-        tallies.setdefault(pair, _Tally()).add(record)
+    for record in _records(paths, {"used", "detour"}):
+        tallies.setdefault((_text(record, "strategy"), cast("str", record["name"])), _Tally()).add(record)
     return {pair: tally.stat() for pair, tally in tallies.items()}
 
 
@@ -285,12 +269,10 @@ def read_windows(*paths: Path) -> list[Window]:
     Raises:
         OSError: a file is there and cannot be read.
     """
-    windows: list[Window] = []
-    for record in _records(paths, ("window",)):
-        session = record.get("session")
-        calls = cast("int", record.get("calls", 0))
-        windows.append(Window(session if isinstance(session, str) else "", bool(record.get("held")), calls))
-    return windows
+    return [
+        Window(_text(record, "session") or "", bool(record.get("held")), cast("int", record["calls"]))
+        for record in _records(paths, {"window"})
+    ]
 
 
 def _records(paths: Iterable[Path], events: Collection[str]) -> Iterator[JsonObject]:
@@ -301,6 +283,11 @@ def _records(paths: Iterable[Path], events: Collection[str]) -> Iterator[JsonObj
                     record = _record_on(line)
                     if record and record["event"] in events:
                         yield record
+
+
+def _text(record: JsonObject, key: str) -> str | None:
+    value = record.get(key)
+    return value if isinstance(value, str) else None
 
 
 def check_ledger(path: Path) -> LedgerCheck:
@@ -375,11 +362,11 @@ def _record_on(line: bytes) -> JsonObject | None:
         return None
     if not isinstance(value, dict):
         return None
-    record: JsonObject = {"name": "", "yield": 0, "event": "replayed", "at": "", **value}
+    record: JsonObject = {**_MISSING, **value}
     name, gained, event, at = record["name"], record["yield"], record["event"], record["at"]
     if not (isinstance(name, str) and name and type(gained) is int and isinstance(event, str)):
         return None
-    if event in _SETTLED and type(record.get(_SETTLED[event], 0)) is not int:
+    if type(record[_SETTLED.get(event, "yield")]) is not int:
         return None
     if not (isinstance(at, str) and at < _END_OF_TIME):
         record["at"] = ""
@@ -387,72 +374,59 @@ def _record_on(line: bytes) -> JsonObject | None:
 
 
 class _Tally:
-    """The sums of one name while a ledger is read. Times stay as they are written: in that form they sort as text."""
+    """The sums of one name while a ledger is read, named as in `Stat`.
+
+    Times stay as they are written: in that form they sort as text.
+    """
 
     def __init__(self) -> None:
-        self.uses = self.gained = self.fails = 0
-        self.used = self.detours = self.saved = self.spent = self.held_used = self.held_detours = 0
-        self.used_at = self.failed_at = self.promoted_at = self.demoted_at = self.settled_at = ""
-        self.before = (0, 0, 0)  # used, detours and net when the skill was last learned or switched off
+        self.uses = self.yield_tokens = self.fails = 0
+        self.used = self.detours = self.saved_tokens = self.spent_tokens = self.held_used = self.held_detours = 0
+        self.last_used = self.last_failed = self.last_promoted = self.last_demoted = self.last_settled = ""
+        self.before = (0, 0, 0)  # used, detours and net tokens when the skill was last learned or switched off
 
     def add(self, record: JsonObject) -> None:
         at = cast("str", record["at"])
         event = cast("str", record["event"])
         if event in _SETTLED:
-            self.settle(event, cast("int", record.get(_SETTLED[event], 0)), record.get("held"), at)
+            self.settle(event, cast("int", record[_SETTLED[event]]), record.get("held"), at)
         elif event in ("promoted", "demoted"):
-            self.before = (self.used, self.detours, self.saved - self.spent)
+            self.before = (self.used, self.detours, self.saved_tokens - self.spent_tokens)
             if event == "promoted":
-                self.promoted_at = max(self.promoted_at, at)
+                self.last_promoted = max(self.last_promoted, at)
             else:
-                self.demoted_at = max(self.demoted_at, at)
+                self.last_demoted = max(self.last_demoted, at)
         elif record.get("fail"):
             self.fails += 1
-            self.failed_at = max(self.failed_at, at)
+            self.last_failed = max(self.last_failed, at)
         else:
             self.uses += 1
-            self.gained += cast("int", record["yield"])
-            self.used_at = max(self.used_at, at)
+            self.yield_tokens += cast("int", record["yield"])
+            self.last_used = max(self.last_used, at)
 
     def settle(self, event: str, figure: int, held: object, at: str) -> None:
         """Add a settled lookup; a window changes nothing here. A time that is no text raises before all else."""
         if event == "window":
             return
-        if self.settled_at < at < _END_OF_TIME:
-            self.settled_at = at
+        if self.last_settled < at < _END_OF_TIME:
+            self.last_settled = at
         if event == "used":
             if held:
                 self.held_used += 1
             else:
                 self.used += 1
-                self.saved += figure
+                self.saved_tokens += figure
         elif held:
             self.held_detours += 1
         else:
             self.detours += 1
-            self.spent += figure
+            self.spent_tokens += figure
 
     def stat(self) -> Stat:
-        used, detours, net = self.before
-        return Stat(
-            self.uses,
-            self.gained,
-            self.fails,
-            _time_of(self.used_at),
-            _time_of(self.failed_at),
-            _time_of(self.promoted_at),
-            _time_of(self.demoted_at),
-            used=self.used,
-            detours=self.detours,
-            saved_tokens=self.saved,
-            spent_tokens=self.spent,
-            held_used=self.held_used,
-            held_detours=self.held_detours,
-            last_settled=_time_of(self.settled_at),
-            used_since=self.used - used,
-            detours_since=self.detours - detours,
-            net_since=self.saved - self.spent - net,
-        )
+        sums: dict[str, Any] = {k: _time_of(v) if isinstance(v, str) else v for k, v in vars(self).items()}
+        used, detours, net = sums.pop("before")
+        net_since = self.saved_tokens - self.spent_tokens - net
+        return Stat(**sums, used_since=self.used - used, detours_since=self.detours - detours, net_since=net_since)
 
 
 def _time_of(text: str) -> datetime | None:
@@ -494,14 +468,14 @@ def _add_up(lines: list[bytes], tallies: dict[str, _Tally]) -> list[int]:
             at = record.get("at", "")
             if type(gained) is int and "event" not in record:
                 if record.get("fail"):
-                    if tally.failed_at < at < _END_OF_TIME:
-                        tally.failed_at = at
+                    if tally.last_failed < at < _END_OF_TIME:
+                        tally.last_failed = at
                     tally.fails += 1
                 else:
-                    if tally.used_at < at < _END_OF_TIME:
-                        tally.used_at = at
+                    if tally.last_used < at < _END_OF_TIME:
+                        tally.last_used = at
                     tally.uses += 1
-                    tally.gained += gained
+                    tally.yield_tokens += gained
                 continue
             event = record["event"]
             figure = record.get(_SETTLED[event], 0)

@@ -13,6 +13,7 @@ import os
 import random
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -27,7 +28,7 @@ from waggle.ledger import Ledger, LedgerEntry
 from waggle.reach.counts import ReachCounts
 from waggle.reach.learner import ReachLearner
 from waggle.reach.replayer import ReachReplayer, ReachStudent
-from waggle.reach.routes import counts_of, route_of, target_key
+from waggle.reach.routes import counts_of, is_bound, route_of, target_key
 from waggle.reach.table import ReachTable, merge_into, read_counts
 from waggle.replayer import Replayer, RouteIndex
 from waggle.routes import KnownRoutes, Scope, fires_from, named, route_from
@@ -190,7 +191,9 @@ class Manager:
 
     def _open(self, name: str, directory: str | None) -> Session:
         config = self.config
-        extents = self._extents if directory is None else Extents(self.tools, directory, containment=self.config.containment)
+        extents = (
+            self._extents if directory is None else Extents(self.tools, directory, containment=self.config.containment)
+        )
         student = ReachStudent(ReachLearner(extents)) if config.reach and config.learn else None
         return Session(
             name,
@@ -262,9 +265,17 @@ class Manager:
         return len(self._index) + len(self._reach)
 
     def learned(self) -> list[Route]:
-        """Routes learned by this manager, in order."""
+        """Routes learned by this manager, in order; a reach route with what is counted of it by now."""
         with self._lock:
-            return list(self._learned)
+            learned = list(self._learned)
+        return [self._refreshed(route) for route in learned]
+
+    def _refreshed(self, route: Route) -> Route:
+        if route.after is None:
+            return route
+        target, site = target_key(route.after), route.after.site
+        now = route_of(target, site, self._reach, self.tools, scope=route.scope, at=route.learned_at)
+        return replace(now, disabled=route.disabled)
 
     def counts(self) -> ReachCounts:
         """What has been counted of reads after calls; shared, not to be changed."""
@@ -371,7 +382,8 @@ class Manager:
 
     def _study(self, student: ReachStudent, is_end: bool) -> None:  # noqa: FBT001 - passed on by `Session`
         """Count a session's latest calls, and what they add at its end; called by sessions, done in the background."""
-        self._background.submit("a session could not be counted", functools.partial(self._learn_reach, student) if is_end else student.study)
+        work = functools.partial(self._learn_reach, student) if is_end else student.study
+        self._background.submit("a session could not be counted", work)
 
     def _learn_reach(self, student: ReachStudent) -> None:
         counts = student.close()
@@ -381,9 +393,13 @@ class Manager:
             merge_into(self._counts_path, counts)
 
     def _promote_reach(self, target: str, site: str) -> None:
-        """Make a route of a habit that is seen often enough and would pay at some site of this kind."""
+        """Make a route of a habit that is seen often enough and would pay at some site of this kind.
+
+        What is fixed in one session may belong to its task; runs of equal calls are found by the miner. So only a habit
+        all of whose values are bound may come from a single session.
+        """
         counts = self._reach.counts
-        often = counts.total(target, site) >= self.config.mine.k
+        often = counts.total(target, site) >= self.config.mine.k and is_bound(target)
         if not often and counts.sessions[target, site] < self.config.min_sessions:
             return
         if not self._reach.would_pay(target, site):

@@ -53,12 +53,12 @@ def files_in(text: str) -> tuple[NamedFile, ...]:
             continue  # most lines of code and prose
         if numbered := _NUMBERED.match(line):
             found.setdefault(above, {})[int(numbered[1])] = None
-        elif named := _named_in(line, listed=bool(above)):
-            path, number, alone = named
+        elif named := _named(line[:_LONGEST], listed=bool(above)):
+            path, number = named
             lines = found.setdefault(path, {})
             if number:
-                lines[number] = None
-            above = path if alone else ""
+                lines[int(number)] = None
+            above = path if not number and path == line.rstrip() else ""
         elif _COUNTS.match(line):
             found = {path: {} for path in found}
     if len(found) > 1:
@@ -66,91 +66,106 @@ def files_in(text: str) -> tuple[NamedFile, ...]:
     return tuple(NamedFile(path, tuple(lines)) for path, lines in found.items())
 
 
-def _named_in(line: str, *, listed: bool) -> tuple[str, int, bool] | None:
-    """The path that a line names, the line number beside it (0 for none), and whether it stands alone.
+def _named(line: str, *, listed: bool) -> tuple[str, str] | None:
+    """The path that a line names, and the number printed beside it or nothing; None when the line names no file.
 
     Args:
-        line: without its end.
-        listed: the line before is a path that stands alone.
+        line: without its end, at most `_LONGEST` characters of it.
+        listed: the line before is a path alone.
     """
-    for form in _FORMS:
-        match = form.match(line)
-        if not match:
-            continue
-        path, number, rest = match["path"], int(match["line"] or 0), line[match.end() :].rstrip()
-        alone = not (match.start("path") or number or rest) and not line.endswith(":")
-        if form is _BLANKS and not (number or path[0] in "./" or (alone and listed)):
-            continue
-        sure = bool(number and rest) or form is _TRACEBACK
-        if _CONTEXT.search(path) or not _is_file(path, sure=sure):
-            return None
-        # ``setup.cfg: text`` may be anything
-        return None if "/" not in path and not number and rest[:1] == " " != rest[1:2] else (path, number, alone)
-    return None
+    path, number, sure = "", "", False
+    if line[0] in " \t":
+        if match := _FRAME.match(line):
+            path, number, sure = match["file"] or match["path"], match["row"] or match["line"], bool(match["file"])
+        elif match := _STATUS.match(line) or _STAT.match(line):
+            path = match[match.lastgroup or ""]
+    elif match := _START.match(line):
+        path, number, rest = match["path"], match["line"] or "", line[match.end() : match.end() + 2]
+        sure = bool(number and rest)
+        if ("-" in path and _CONTEXT.search(path)) or ("/" not in path and not number and rest[:1] == " " != rest[1:]):
+            path = ""  # ``setup.cfg: text`` may be anything
+    elif line[0] in _MARKS and (match := _MARKED.match(line)):
+        path = match[match.lastgroup or ""]
+    elif "/" in line and (match := _BLANKS.match(line)):
+        path, number = match["path"], match["line"] or ""
+        if not (number or listed or path[0] in "./") or "/" not in path or _SENTENCE.search(path):
+            path = ""
+    return (path, number) if path and _is_file(path, sure=sure) else None
 
 
 def _is_file(path: str, *, sure: bool) -> bool:
-    """Whether what stands where a path may stand is one of a file; `sure` when a number and more stand behind it."""
-    if path.startswith(("//", "...")) or "://" in path:  # a comment; a path that git has shortened; an address
-        return False
+    """Whether what stands where a path may stand is one of a file; `sure` when the rest of the line says so."""
+    if path.startswith(("//", "...")) or "://" in path or len(path) == _LONGEST:
+        return False  # a comment; a path that git has shortened; an address; data
     folder, _, name = path.rpartition("/")
-    stem, dot, extension = name.rpartition(".")
-    if not dot:
-        return name in _PLAIN_NAMES or bool(sure and folder and name)
-    if extension.lower() in _EXTENSIONS or name[0] == ".":
+    stem, _, extension = name.rpartition(".")
+    if name in _PLAIN_NAMES or (stem and extension.lower() in _EXTENSIONS):
         return True
-    return bool((folder or path[0] == "/") and stem and _EXTENSION.fullmatch(extension))
+    if not stem:  # no extension, or a name like ``.gitignore``
+        return bool(name and ((sure and folder) or _HIDDEN.fullmatch(name)))
+    return "/" in path and bool(_EXTENSION.fullmatch(extension))
 
 
+#: Characters of a line in which a path is looked for, so that a long line costs no more than a short one.
+_LONGEST: Final = 500
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 #: A line of a file that stands above or is not named. A time of day is none.
 _NUMBERED: Final = re.compile(r"([1-9][0-9]{0,8}):(?![0-9]{2}(?:[:\s.,]|$))")
 #: The end of a search that counted matches.
 _COUNTS: Final = re.compile(r"Found [0-9]+ total occurrences across ")
-#: A line of context, taken for a path: ``path-12-text``, or ``12-text`` below a path.
-_CONTEXT: Final = re.compile(r"\w-[0-9]+-|[0-9]+-.*/")
 
 _PATH: Final = r"""(?P<path>(?:[^\s:"'`|<>(){},;=*]|\((?![0-9])|\)(?=/))++)"""
+_TO_THE_END: Final = r"[^\t\"]*[^\s\"])\s*$"
 _LINE: Final = r"(?P<line>[1-9][0-9]{0,8})"
-_NO_LINE: Final = r"(?P<line>(?!))?"
-#: Words after which a path begins in a sentence; they are no part of a path with blanks.
-_PROSE: Final = r"(?i:.*\b(?:in|at|on|of|from|see|file|line|error|warning|skipped|failed|is|the|to|and|for|with)[ ])"
-
-_BLANKS: Final = re.compile(
-    rf"(?P<path>(?:\.{{0,2}}/|\w(?!{_PROSE}))(?=[^:]*/)[^\t:\"'|<>{{}},;=\[]*\.\w{{1,10}})(?::{_LINE}(?=:)|[ ]*\r?$)"
+#: Searches, compilers, listings: ``path:12:text``, ``path:12``, ``path(12,5)``, ``path:text``, a path alone.
+_START: Final = re.compile(rf"{_PATH}(?:[:(]{_LINE}(?=,[0-9]+\)|[:\s]|$)|:(?![0-9]+$)|\s*$)")
+#: The same with blanks in the path.
+_BLANKS: Final = re.compile(rf"(?P<path>[^\t:\"'`|<>{{}},;=*\[]+\.\w{{1,10}})(?::{_LINE}(?=:)|\s*$)")
+#: What stands before a path in a sentence or a command, and in no path with blanks.
+_SENTENCE: Final = re.compile(
+    r"(?i)\b(?:in|at|on|of|from|see|file|line|error|warning|skipped|failed|is|the|to|and|for|with|as) | [-/]|^-"
 )
-_TRACEBACK: Final = re.compile(rf'[ \t]*File "(?P<path>[^"]+)", line {_LINE}')
-#: The forms of a line that names a file, in the order in which they are tried. Each has a ``path`` and a ``line``.
-_FORMS: Final = (
-    # searches, compilers, listings: path:12:text, path:12, path(12,5), path:text, a path alone
-    re.compile(rf"{_PATH}(?:[:(]{_LINE}(?=[:,\s]|$)|:(?![0-9]+$)|[ \t]*\r?$)"),
-    # the same with blanks in the path
-    _BLANKS,
-    _TRACEBACK,
-    # rustc, Node, vitest; Go and others, indented
-    re.compile(rf"\s*(?:-->|at(?: [^()]*\()?|❯)? ?(?:file://)?{_PATH}:{_LINE}(?=[:\s)]|$)"),
-    # git: a diff, a long status
-    re.compile(rf"(?:\+\+\+ b/|\t(?:[a-z ]+: +)?(?:.* -> )?)(?P<path>[^\t\"]+?){_NO_LINE}[ \t]*\r?$"),
-    # git: a short status, --name-status, --stat; pytest's summary
-    re.compile(rf"(?:[ ]?[MADRCTU?!]{{1,2}}[ \t]+(?:\S+ -> )?|FAILED |ERROR ){_PATH}{_NO_LINE}(?=[:\s]|$)"),
-    re.compile(rf" {_PATH}{_NO_LINE} +\| +(?:[0-9]|Bin)"),
+#: A line of context that looks like a path: ``path-12-text`` or, below a path, ``12-text``.
+_CONTEXT: Final = re.compile(r"\.\w+-[0-9]+-|^[0-9]+-.*/")
+#: Python; rustc, Node and vitest (which prints U+276F); Go's tests and stacks.
+_FRAME: Final = re.compile(
+    rf"""\s+(?:File "(?P<file>[^"]+)", line (?P<row>[0-9]{{1,9}})"""
+    rf"""|(?:(?:-->|\u276f|at)\s(?:[^()]*\()?)?(?:file://)?{_PATH}:{_LINE}(?=[:\s)]|$))"""
 )
+#: git's long status, with and without a word in front.
+_STATUS: Final = re.compile(
+    r"\t(?:(?:modified|new file|deleted|renamed|both modified|both added): +(?:.* -> )?"
+    rf"(?P<status>{_TO_THE_END}|{_PATH}\s*$)"
+)
+#: git's short status, and ``git diff --stat``.
+_STAT: Final = re.compile(rf" (?:[MDTU] )?{_PATH}(?:\s*$| +\| +(?:[0-9]|Bin))")
+#: git's diff; its short status and ``--name-status``; pytest's summary.
+_MARKED: Final = re.compile(
+    rf"\+\+\+ b/(?P<diff>{_TO_THE_END}|(?:[MADRCTU?!]{{1,2}}[ \t]+(?:\S+ -> )?|FAILED |ERROR ){_PATH}(?=[:\s]|$)"
+)
+_MARKS: Final = "+MADRCTU?!FE"
 
 #: Files that have no extension.
 _PLAIN_NAMES: Final = (
     *("Makefile", "Dockerfile", "LICENSE", "README", "Gemfile", "Rakefile", "Procfile", "Jenkinsfile", "Vagrantfile"),
-    *("CHANGELOG", "CODEOWNERS", "Justfile", "justfile", "Pipfile", "BUILD", "WORKSPACE"),
+    *("CHANGELOG", "CODEOWNERS", "Justfile", "justfile", "Pipfile", "BUILD", "WORKSPACE", "go.mod", "go.sum"),
 )
+_HIDDEN: Final = re.compile(r"\.[A-Za-z][\w-]*")
 _EXTENSION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,9}")
 #: Extensions that a bare name is known by as a file.
 _EXTENSIONS: Final = frozenset(
-    """
-    adoc asm astro avif avro bash bat bib bz2 c cc cfg cjs clj cljs cmake cmd conf cpp cs css csv cts cu cxx dart db
-    diff docx ejs el env erl ex exs fish fs fsx gif go gql gradle graphql gz h haml hbs hcl hpp hrl hs htm html hxx ico
-    ini ipynb java jinja jinja2 jl jpeg jpg js json json5 jsonl jsx kt kts less lean lisp lock log lua m4 map markdown
-    md mdx mjs mk ml mli mm mod mts nim nix odt org parquet patch pb pdf php pl plist pm png po pot ppt pptx prisma
-    properties proto ps1 pxd pxi py pyi pyx r rb rake rds rkt rlib rmd rs rst sass sbt scala scm scss sh sol sql sqlite
-    sum svelte svg swift tar tcl tex tf tfvars thrift toml ts tsv tsx ttf txt vb vim vue wasm webp woff woff2 xls xlsx
-    xml xsd xsl yaml yml zig zip zsh
-    """.split()
+    (
+        *("adoc", "asm", "astro", "avif", "avro", "bash", "bat", "bib", "bz2", "c", "cc", "cfg", "cjs", "clj"),
+        *("cljs", "cmake", "cmd", "conf", "cpp", "cs", "css", "csv", "cts", "cu", "cxx", "dart", "db", "diff"),
+        *("docx", "ejs", "el", "env", "erl", "ex", "exs", "fish", "fs", "fsx", "gif", "go", "gql", "gradle"),
+        *("graphql", "gz", "h", "haml", "hbs", "hcl", "hpp", "hrl", "hs", "htm", "html", "hxx", "ico", "ini"),
+        *("ipynb", "java", "jinja", "jinja2", "jl", "jpeg", "jpg", "js", "json", "json5", "jsonl", "jsx", "kt"),
+        *("kts", "less", "lean", "lisp", "lock", "log", "lua", "m4", "map", "markdown", "md", "mdx", "mjs", "mk"),
+        *("ml", "mli", "mm", "mts", "nim", "nix", "odt", "org", "parquet", "patch", "pb", "pdf", "php", "pl"),
+        *("plist", "pm", "png", "po", "pot", "ppt", "pptx", "prisma", "properties", "proto", "ps1", "pxd", "pxi"),
+        *("py", "pyi", "pyx", "r", "rb", "rake", "rds", "rkt", "rlib", "rmd", "rs", "rst", "sass", "sbt", "scala"),
+        *("scm", "scss", "sh", "sol", "sql", "sqlite", "svelte", "svg", "swift", "tar", "tcl", "tex", "tf", "tfvars"),
+        *("thrift", "toml", "ts", "tsv", "tsx", "ttf", "txt", "vb", "vim", "vue", "wasm", "webp", "woff", "woff2"),
+        *("xls", "xlsx", "xml", "xsd", "xsl", "yaml", "yml", "zig", "zip", "zsh"),
+    )
 )

@@ -101,6 +101,10 @@ class _Made:
     answered: int = 0  # tokens of the calls that it answered
     used: bool = False
 
+    def spent(self) -> float:
+        """Tokens that it costs: all of a detour; of what was used, what it shows beyond the calls it answers."""
+        return (max(self.tokens - self.answered, 0) if self.used else self.tokens) * self.left
+
 
 class _Recorded:
     """A trace's calls as steps, with what their answers cover."""
@@ -194,7 +198,9 @@ class _Playback:
             if still_open:
                 self._follow(session, indexes[-1] + 1, left)
         fired = Counter(made.lookup.source for made in self._all)
-        spent = sum((max(made.tokens - made.answered, 0) if made.used else made.tokens) * made.left for made in self._all)
+        spent = sum(
+            (max(made.tokens - made.answered, 0) if made.used else made.tokens) * made.left for made in self._all
+        )
         return Score(
             self._trace.session,
             self._trace.split_key,
@@ -257,7 +263,7 @@ class _Playback:
             self._known.add(self._offered(lookup.tool, extents), self._next)
 
     def _likely_answer(self, extents: tuple[Extent, ...], after: int) -> Result:
-        """The result of the agent's own next read, before its next write, that a lookup covers; else nothing is known."""
+        """The result of the agent's own next read, before its next write, that a lookup covers; else nothing."""
         recorded = self._recorded
         for index in range(after, len(recorded.steps)):
             if recorded.steps[index].effect is Effect.WRITE:
@@ -312,24 +318,27 @@ def directory_of(trace: Trace) -> str:
     """
     if trace.cwd:
         return trace.cwd
-    full: dict[str, Counter[str]] = defaultdict(Counter)
-    short: set[str] = set()
-    for step in trace.steps:
-        for value in step.call.args.values():
-            if isinstance(value, str):
-                for path in _FULL_PATH.findall(value[:_TEXT_CHARS]):
-                    full[posixpath.basename(path)][path.rstrip("/")] += 1
-        if step.result:
-            for named in Content({}, step.result).files[:_NAMED]:
-                path = posixpath.normpath(named.path) if named.path else ""
-                if "/" in path and not path.startswith(("/", "..")):
-                    short.add(path)
+    full, short = _paths_in(trace)
     votes: Counter[str] = Counter()
     for path in sorted(short):
         for candidate, count in full.get(posixpath.basename(path), Counter()).items():
             if candidate.endswith(f"/{path}"):
                 votes[candidate.removesuffix(f"/{path}")] += count
     return max(sorted(votes), key=votes.__getitem__) if votes else ""
+
+
+def _paths_in(trace: Trace) -> tuple[dict[str, Counter[str]], set[str]]:
+    """Paths that calls name in full, by their last part, and paths that results name in short."""
+    full: dict[str, Counter[str]] = defaultdict(Counter)
+    short: set[str] = set()
+    for step in trace.steps:
+        texts = [value[:_TEXT_CHARS] for value in step.call.args.values() if isinstance(value, str)]
+        for path in (path for text in texts for path in _FULL_PATH.findall(text)):
+            full[posixpath.basename(path)][path.rstrip("/")] += 1
+        named = Content({}, step.result).files[:_NAMED] if step.result else ()
+        paths = {posixpath.normpath(each.path) for each in named if each.path}
+        short |= {path for path in paths if "/" in path and not path.startswith(("/", ".."))}
+    return full, short
 
 
 _FULL_PATH: Final = re.compile(r"/[\w./@+-]+")

@@ -334,7 +334,11 @@ def patterns(route: Route) -> tuple[Pattern, ...]:
     for index, step in enumerate(route.steps):
         names = sorted(step.args)
         fixed = tuple(i for i, name in enumerate(names) if Param(index, name) not in open_args)
-        found.append(Pattern((tool_name(step.tool, step.form), *names), fixed, tuple(part_of(step.args[names[i]]) for i in fixed)))
+        found.append(
+            Pattern(
+                (tool_name(step.tool, step.form), *names), fixed, tuple(part_of(step.args[names[i]]) for i in fixed)
+            )
+        )
     return tuple(found)
 
 

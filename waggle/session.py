@@ -115,7 +115,9 @@ class Session:
     def _step(self, call: Call, result: Result) -> Step:
         args, replayable = _arguments(call.args)
         args = self._tools.essential(call.tool, args)
-        form, values = self._tools.spoken(call.tool, args) if self._shell_forms and call.reads is not False else ("", args)
+        form, values = (
+            self._tools.spoken(call.tool, args) if self._shell_forms and call.reads is not False else ("", args)
+        )
         announced = self._started.pop(call.id or id(call), None) if self._started else None
         started = announced[1] if announced else self._recorder.instant()
         if call.reads is None:
@@ -149,7 +151,7 @@ class Session:
                     self._since_sweep = 0
                     self._on_sweep(self._miner)
                     if self._student and self._on_study:
-                        self._on_study(self._student, False)  # noqa: FBT003 - not the end
+                        self._on_study(self._student, False)
 
     def close(self) -> None:
         """End the conversation: calls that never ended are recorded as aborted."""
@@ -163,7 +165,7 @@ class Session:
                 if self._speculation:
                     self._speculation.close()
                 if self._student and self._on_study:
-                    self._on_study(self._student, True)  # noqa: FBT003 - the end
+                    self._on_study(self._student, True)
         except Exception as error:  # noqa: BLE001 - as in start
             self._faults.note("close", error)
 

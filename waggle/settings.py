@@ -96,6 +96,21 @@ class Settings(BaseModel):
     follow_seconds: float = _setting(
         _defaults.FOLLOW_SECONDS, "seconds", "longest time an agent's result is held up", ge=0, allow_inf_nan=False
     )
+    reach: bool = _setting(True, "", "count what is read after which calls, and follow what pays")
+    containment: bool = _setting(True, "", "one answer stands for every read that it covers")
+    shell_forms: bool = _setting(True, "", "read a shell command that is understood as its form and the values in it")
+    threshold: float | Literal["tokens"] = _setting(
+        _defaults.REACH_THRESHOLD,
+        "chance",
+        "chance from which on a lookup is made, 0 to 1; 'tokens' weighs what a turn is worth against a detour",
+    )
+    min_sessions: int = _setting(
+        _defaults.MIN_SESSIONS, "sessions", "sessions in which a habit occurs before it is promoted", ge=1
+    )
+    control_share: float = _setting(
+        0.0, "share", "share of results after which lookups are held back, to measure what they bring", ge=0, le=1
+    )
+    seed: int = _setting(0, "", "of the choice that control_share makes", ge=0)
     stale_days: int = _setting(_defaults.STALE_DAYS, "days", "age from which a route that was never used goes", ge=0)
     min_fails: int = _setting(
         _defaults.MIN_FAILS, "failures", "failures without a success that switch a route off", ge=1
@@ -122,6 +137,13 @@ class Settings(BaseModel):
             lookups_per_session=self.lookups_per_session,
             fold_bytes=self.fold_bytes,
             follow_seconds=self.follow_seconds,
+            reach=self.reach,
+            containment=self.containment,
+            shell_forms=self.shell_forms,
+            threshold=None if self.threshold == "tokens" else self.threshold,
+            min_sessions=self.min_sessions,
+            control_share=self.control_share,
+            seed=self.seed,
         )
 
     def tool_table(self) -> ToolTable:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 from waggle import frontmatter, jsonvalue
 from waggle._defaults import MIN_PREFIX_STEPS
 from waggle.errors import SkillFileError
+from waggle.markdown import code
 from waggle.miner import Param
-from waggle.routes import Disabled, Route, RouteStep, Scope, param_names, text_of, with_params
+from waggle.routes import After, Disabled, Route, RouteStep, Scope, param_names, text_of, with_params
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,8 @@ __all__ = [
 ]
 
 #: Version of ``route.json``. A reader refuses a newer one, since it may mean something else by the same field.
-ROUTE_VERSION: Final = 1
+#: Version 2 has reach routes (``after``); what needs nothing of it is still written as version 1.
+ROUTE_VERSION: Final = 2
 
 _BEGIN = "<!-- waggle: the text up to the end mark is generated from route.json -->"
 _END = "<!-- waggle: end -->"
@@ -47,7 +49,7 @@ _KEPT = "It is kept for inspection and never replayed."
 def render_route(route: Route) -> str:
     """Write ``route.json``."""
     fields: JsonObject = {
-        "waggle_route": ROUTE_VERSION,
+        "waggle_route": _version(route),
         "name": route.name,
         "fingerprint": route.fingerprint,
         "scope": route.scope.value,
@@ -59,9 +61,15 @@ def render_route(route: Route) -> str:
         "seen": {"occurrences": route.count, "sessions": route.support},
         "learned_at": _stamp(route.learned_at),
     }
+    if route.after:
+        fields["after"] = {"site": route.after.site, "target": route.after.target, "counts": route.after.counts}
     if route.disabled:
         fields["disabled"] = {"at": _stamp(route.disabled.at), "reason": route.disabled.reason}
     return jsonvalue.pretty(fields)
+
+
+def _version(route: Route) -> int:
+    return ROUTE_VERSION if route.after else 1
 
 
 def _stamp(at: datetime | None) -> str | None:
@@ -158,9 +166,9 @@ def parse_route(path: Path, data: bytes) -> Route:
             raise
         raise SkillFileError(path, getattr(error, "lineno", None), f"not JSON: {error}") from None
     version = holder.get("waggle_route")
-    if version != ROUTE_VERSION or isinstance(version, bool):
+    if type(version) is not int or not 1 <= version <= ROUTE_VERSION:
         raise read.problem(
-            "$.waggle_route", f"expected {ROUTE_VERSION}; a newer version of waggle may have written this file"
+            "$.waggle_route", f"expected 1 to {ROUTE_VERSION}; a newer version of waggle may have written this file"
         )
     params = _read_params(read, holder)
     scope = read.text(holder, "scope", "$")
@@ -180,7 +188,27 @@ def parse_route(path: Path, data: bytes) -> Route:
         read.count(seen, "sessions", "$.seen"),
         read.time(holder, "learned_at", "$"),
         disabled,
+        _read_after(read, holder),
     )
+
+
+def _read_after(read: _Reader, holder: JsonObject) -> After | None:
+    if holder.get("after") is None:
+        return None
+    entry = read.mapping(holder["after"], "$.after")
+    after = After(
+        read.text(entry, "site", "$.after"),
+        read.mapping(entry.get("target"), "$.after.target"),
+        read.mapping(entry.get("counts"), "$.after.counts"),
+    )
+    from waggle.reach.routes import counts_of, target_key  # noqa: PLC0415 - a store without reach routes needs none of it
+
+    for where, check in (("$.after.target", target_key), ("$.after.counts", counts_of)):
+        try:
+            check(after)
+        except ValueError as error:
+            raise read.problem(where, str(error)) from None
+    return after
 
 
 # --- SKILL.md -------------------------------------------------------------------------------------------------
@@ -196,7 +224,7 @@ def render_skill(route: Route, *, has_script: bool) -> str:
         f"name: {frontmatter.scalar(route.name)}",
         f"description: {frontmatter.scalar(describe(route))}",
         "metadata:",
-        f"  waggle-version: {frontmatter.scalar(str(ROUTE_VERSION))}",
+        f"  waggle-version: {frontmatter.scalar(str(_version(route)))}",
         f"  waggle-route: {frontmatter.scalar(route.fingerprint)}",
         "---",
         "",
@@ -215,6 +243,8 @@ def _words(text: str) -> str:
 
 def _brief(route: Route) -> str:
     """The steps in a few words each: the tool, and what it is mostly called with."""
+    if route.after:
+        return _brief_after(route.after, route.steps[0])
     steps: list[str] = []
     for index, step in enumerate(route.steps):
         known = [value for key, value in step.args.items() if Param(index, key) not in route.params]
@@ -223,8 +253,30 @@ def _brief(route: Route) -> str:
     return ", ".join(steps)
 
 
+def _brief_after(after: After, step: RouteStep) -> str:
+    from waggle.reach.spoken import spoken_site  # noqa: PLC0415 - as in `_read_after`
+
+    target = after.target
+    what = _words(step.form.replace("{", "").replace("}", "") or step.tool) or "the same"
+    if isinstance(target.get("file"), int):
+        what = {"whole": "read the whole file", "end": "read on"}.get(
+            str(target.get("around")), "read the lines around it"
+        )
+    return f"After {_words_of(spoken_site(after.site))}, {what}"
+
+
+def _words_of(text: str) -> str:
+    """Spoken words with a value in them, reduced to what is safe in a heading."""
+    return re.sub(r"[^\w ./*:,()-]+", "", text)[:120].strip()
+
+
 def describe(route: Route) -> str:
     """What a route does and when to use it, in at most 1,024 characters of plain words."""
+    if route.after:
+        return (
+            f"{_brief(route)[:700]}: a read that agents make before their next change in this project. It is made for "
+            "them when it is likely enough; it changes nothing."
+        )
     params = ", ".join(_words(name) for name in param_names(route.params))
     given = f" Needs {params}." if params else ""
     return (
@@ -243,20 +295,22 @@ def generated_part(route: Route, *, has_script: bool) -> str:
             f"**Switched off{since}:** {route.disabled.reason}. It is kept for inspection and never replayed.",
             "",
         ]
+    if route.after:
+        return "\n".join([*lines, *_after_part(route, route.after), "", _END])
     lines += ["Lookups, in order; all of them only read:", ""]
     for index, step in enumerate(route.steps):
-        lines.append(f"{index + 1}. {_code(step.tool)}")
+        lines.append(f"{index + 1}. {code(step.tool)}")
         for key in sorted(step.args):
             param = Param(index, key)
-            shown = f"the parameter {_code(names[param])}" if param in names else _value(step.args[key])
-            lines.append(f"   - {_code(key)}: {shown}")
+            shown = f"the parameter {code(names[param])}" if param in names else _value(step.args[key])
+            lines.append(f"   - {code(key)}: {shown}")
     lines.append("")
     if names:
         lines += ["Parameters:", ""]
         for param, name in names.items():
             tool = route.steps[param.step].tool
             lines.append(
-                f"- {_code(name)}: {_code(param.key)} of lookup {param.step + 1} ({_code(tool)}); it varied each time."
+                f"- {code(name)}: {code(param.key)} of lookup {param.step + 1} ({code(tool)}); it varied each time."
             )
     else:
         lines.append("It has no parameters: every value was the same each time.")
@@ -281,24 +335,45 @@ def generated_part(route: Route, *, has_script: bool) -> str:
     return "\n".join([*lines, "", _END])
 
 
+def _after_part(route: Route, after: After) -> list[str]:
+    """What a reach route follows, what it reads, and why."""
+    from waggle.reach.routes import counts_of, target_key  # noqa: PLC0415 - as in `_read_after`
+    from waggle.reach.spoken import evidence, spoken_range, spoken_site, spoken_target  # noqa: PLC0415 - as in `_read_after`
+    from waggle.reach.targets import read_target  # noqa: PLC0415 - as in `_read_after`
+
+    step = route.steps[0]
+    lines = [f"**After** {spoken_site(after.site)}, this is read:", "", f"- {code(step.form or step.tool)}"]
+    key = target_key(after)
+    lines += [f"   - {code(name)}: {source}" for name, source in spoken_target(read_target(key))]
+    rows = evidence(counts_of(after), key, after.site)
+    sessions = _number(route.support, "session")
+    lines += [""]
+    if rows:
+        times, read = rows[0].times, rows[0].read
+        lines += [f"**Why:** of {_number(times, 'time')}, in {sessions}, agents read it {read} times before a change."]
+        lines += ["", "| where | times | then read | chance | lines |", "|---|---|---|---|---|"]
+        for row in rows[:_ROWS]:
+            chance = f"{100 * row.choice.chance:.0f} %" if row.choice.worth > 0 else "too small"
+            lines.append(
+                f"| {row.details or 'all'} | {row.times} | {row.read} | {chance} | {spoken_range(row.choice) or '-'} |"
+            )
+        if len(rows) > _ROWS:
+            lines += ["", f"{_number(len(rows) - _ROWS, 'rarer place')} not shown; all are in `route.json`."]
+        lines += ["", "It is read ahead where the chance is large enough, and counted anew as sessions end."]
+    return lines
+
+
+_ROWS: Final = 8  # places of a habit that are shown
+
+
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _value(value: JsonValue) -> str:
     if isinstance(value, dict) and len(value) == 1 and isinstance(path := value.get("$project"), str):
-        return f"{_code(path)} in the project"
-    return _code(value if isinstance(value, str) and value else jsonvalue.dumps(value).decode())
-
-
-def _code(text: str) -> str:
-    """Text as inline code, on one line, that it cannot end: its fence is longer than any run of backticks in it."""
-    shown = text if text.isprintable() else jsonvalue.dumps(text).decode()
-    safe = shown.replace("<!--", "<\u200b!--")  # it must not read like one of our marks
-    longest = max((len(run) for run in re.findall("`+", safe)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if longest or safe != safe.strip() or not safe else ""
-    return f"{fence}{pad}{safe}{pad}{fence}"
+        return f"{code(path)} in the project"
+    return code(value if isinstance(value, str) and value else jsonvalue.dumps(value).decode())
 
 
 def with_generated_part(text: str, route: Route, *, has_script: bool) -> str | None:

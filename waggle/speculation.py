@@ -186,7 +186,9 @@ class Speculation:
                             strategy, ValueError(f"it proposed {lookup.tool}, no read that may be repeated")
                         )
                         break
-                    known = self._known.find(self._extents.of(lookup.tool, *self._tools.spoken(lookup.tool, lookup.args)))
+                    known = self._known.find(
+                        self._extents.of(lookup.tool, *self._tools.spoken(lookup.tool, lookup.args))
+                    )
                     if known is None:
                         this.lookups_left -= 1
                         self._left -= 1

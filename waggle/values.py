@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from waggle.calls import Result, Step
-    from waggle.jsonvalue import JsonObject, JsonValue
+    from waggle.jsonvalue import JsonValue
 
 __all__ = [
     "TRANSFORMS",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from waggle import CurateResult, Ledger, LedgerEntry, Param, Route, Scope, Stat, Store, curate, load_routes, read_ledger
+from waggle._defaults import MIN_SETTLED
 from waggle.curation import StoreView, apply_plan, demote, gc, plan_curation, promote, prune_stale, view
 from waggle.errors import StoreUnavailable
 from waggle.routes import Disabled, RouteStep, named
@@ -63,6 +64,34 @@ def test_what_always_fails_is_switched_off_and_what_worked_once_is_not() -> None
 
 
 @pytest.mark.parametrize(
+    ("used", "detours", "net", "off"),
+    [
+        pytest.param(0, 30, -30, True, id="never used"),
+        pytest.param(2, 28, -30, True, id="one lookup below the share"),
+        pytest.param(3, 27, -30, False, id="at the share"),
+        pytest.param(0, 29, -30, False, id="one lookup too few"),
+        pytest.param(1, 28, -30, False, id="one too few, used ones counted"),
+        pytest.param(99, 901, -30, True, id="many, below the share"),
+        pytest.param(100, 900, -30, False, id="many, at the share"),
+        pytest.param(1, 29, 0, True, id="saved as much as it spent"),
+        pytest.param(1, 29, 1, False, id="seldom right, and it pays"),
+    ],
+)
+def test_what_hardly_anybody_asks_for_is_switched_off(used: int, detours: int, net: int, *, off: bool) -> None:
+    assert MIN_SETTLED == 30
+    one = route()
+    view = seen(one, stats={one.name: Stat(uses=9, used_since=used, detours_since=detours, net_since=net)})
+    actions = demote(view, now=NOW)
+    assert [action.reason for action in actions] == [f"{detours} of {used + detours} lookups were detours"] * off
+
+
+def test_neither_what_was_held_back_nor_what_was_before_it_was_switched_on_switches_a_route_off() -> None:
+    one = route()
+    for stat in (Stat(held_detours=500), Stat(detours=500, spent_tokens=500, used_since=0, detours_since=5)):
+        assert demote(seen(one, stats={one.name: stat}), now=NOW) == []
+
+
+@pytest.mark.parametrize(
     ("days", "uses", "pruned"),
     [
         pytest.param(14, 0, True, id="at the limit"),
@@ -74,6 +103,19 @@ def test_what_is_old_and_unused_is_pruned(days: int, uses: int, *, pruned: bool)
     one = route(learned_at=NOW - timedelta(days=days))
     view = seen(one, stats={one.name: Stat(uses=uses)})
     assert bool(prune_stale(view, now=NOW)) is pruned
+
+
+@pytest.mark.parametrize(
+    ("stat", "pruned"),
+    [
+        pytest.param(Stat(used=1), False, id="used"),
+        pytest.param(Stat(detours=9), True, id="never asked for"),
+        pytest.param(Stat(held_used=9), True, id="held back"),
+    ],
+)
+def test_a_lookup_that_was_settled_as_used_is_a_use(stat: Stat, *, pruned: bool) -> None:
+    one = route()
+    assert bool(prune_stale(seen(one, stats={one.name: stat}), now=NOW)) is pruned
 
 
 def test_a_route_without_a_date_is_never_pruned() -> None:
@@ -139,6 +181,25 @@ def test_a_long_lived_failer_is_switched_off_and_spared_by_the_prune_after_it(
     assert kept.disabled == Disabled(NOW, "failed 3 times and never succeeded")
     assert "Switched off since 2026-06-01" in (project.path_of(bad.name) / "SKILL.md").read_text()
     assert run(project, make_store("u", Scope.USER)) == CurateResult()
+
+
+def test_a_chronic_detour_is_switched_off_once_and_judged_anew_when_a_person_switches_it_on(
+    make_store: Callable[..., Store],
+) -> None:
+    one = route(learned_at=NOW)
+    project, user = make_store("p", Scope.PROJECT, one), make_store("u", Scope.USER)
+    log = Ledger(project.ledger_path)
+    detour = LedgerEntry(one.name, event="detour", spent_tokens=40, at=NOW)
+    log.append_many([LedgerEntry(one.name, event="used", saved_tokens=90, at=NOW), *[detour] * 29])
+    assert run(project, user).demoted == 1
+    (off,) = project.contents().routes
+    assert off.disabled == Disabled(NOW, "29 of 30 lookups were detours")
+    project.remove(one.name)
+    project.promote(one)  # as if a person had taken the mark out
+    log.append_many([detour] * 29)
+    assert run(project, user).demoted == 0
+    log.append(detour)
+    assert run(project, user).demoted == 1
 
 
 def test_the_history_of_a_pruned_route_is_forgotten(make_store: Callable[..., Store]) -> None:

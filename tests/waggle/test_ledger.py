@@ -147,16 +147,39 @@ def test_a_time_that_is_none_spoils_neither_its_record_nor_the_known_times(path:
         lambda: LedgerEntry("a", yield_tokens=-1),
         lambda: LedgerEntry("a", at=datetime(2026, 3, 1)),  # noqa: DTZ001 - the time without a zone is what is refused
         lambda: LedgerEntry("a", event=cast("Event", "unknown")),
+        lambda: LedgerEntry("a", event="used", saved_tokens=-1),
+        lambda: LedgerEntry("a", event="detour", spent_tokens=-1),
+        lambda: LedgerEntry("a", event="window", calls=-1),
+        lambda: LedgerEntry("a", event="window", session="main"),
+        lambda: LedgerEntry("a", event="window", session="0123456789"),
     ],
-    ids=["no name", "steps", "yield", "no time zone", "event"],
+    ids=["no name", "steps", "yield", "no time zone", "event", "saved", "spent", "calls", "no hex", "too long"],
 )
 def test_an_entry_that_would_not_read_back_cannot_be_made(make: Callable[[], LedgerEntry]) -> None:
     with pytest.raises(ValueError, match=r"."):
         make()
 
 
+def entries() -> st.SearchStrategy[LedgerEntry]:
+    """Records of every event, the settled ones with all that they carry."""
+    amounts = st.integers(0, 10**6) | st.sampled_from([2**63, 2**64, 10**40])
+    settled = st.builds(
+        LedgerEntry,
+        name=st.sampled_from(["find-a-file", "wag_00000000ff"]),
+        at=st.none() | strategies.times(),
+        event=st.sampled_from(["used", "detour", "window"]),
+        strategy=st.none() | st.sampled_from(["routes", "flows"]),
+        saved_tokens=amounts,
+        spent_tokens=amounts,
+        held=st.booleans(),
+        calls=amounts,
+        session=st.none() | st.sampled_from(["0123abcd", "ffffffff"]),
+    )
+    return strategies.ledger_entries() | settled
+
+
 @relaxed
-@given(st.lists(strategies.ledger_entries(), max_size=8))
+@given(st.lists(entries(), max_size=8))
 def test_what_is_appended_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, entries: list[LedgerEntry]) -> None:
     path = tmp_path_factory.mktemp("ledger") / "ledger.jsonl"
     Ledger(path).append_many(entries)
@@ -172,12 +195,20 @@ def expected(entries: list[LedgerEntry]) -> dict[str, Stat]:
     def latest(chosen: list[LedgerEntry]) -> datetime | None:
         return max((entry.at for entry in chosen if entry.at), default=None)
 
+    def settled(chosen: list[LedgerEntry]) -> dict[str, int]:
+        made = [entry for entry in chosen if not entry.held]
+        used = [entry.saved_tokens for entry in made if entry.event == "used"]
+        detours = [entry.spent_tokens for entry in made if entry.event == "detour"]
+        return {"used": len(used), "saved": sum(used), "detours": len(detours), "spent": sum(detours)}
+
     found = {}
     for name in dict.fromkeys(entry.name for entry in entries):
         own = [entry for entry in entries if entry.name == name]
         replays = [entry for entry in own if entry.event == "replayed"]
         uses = [entry for entry in replays if not entry.fail]
         fails = [entry for entry in replays if entry.fail]
+        turns = [at for at, entry in enumerate(own) if entry.event in ("promoted", "demoted")]
+        counts, since = settled(own), settled(own[turns[-1] + 1 if turns else 0 :])
         found[name] = Stat(
             len(uses),
             sum(entry.yield_tokens for entry in uses),
@@ -186,6 +217,16 @@ def expected(entries: list[LedgerEntry]) -> dict[str, Stat]:
             latest(fails),
             latest([entry for entry in own if entry.event == "promoted"]),
             latest([entry for entry in own if entry.event == "demoted"]),
+            used=counts["used"],
+            detours=counts["detours"],
+            saved_tokens=counts["saved"],
+            spent_tokens=counts["spent"],
+            held_used=sum(entry.held and entry.event == "used" for entry in own),
+            held_detours=sum(entry.held and entry.event == "detour" for entry in own),
+            last_settled=latest([entry for entry in own if entry.event in ("used", "detour")]),
+            used_since=since["used"],
+            detours_since=since["detours"],
+            net_since=since["saved"] - since["spent"],
         )
     return found
 
@@ -235,6 +276,9 @@ BAD_LINES = {
     "a yield that is true": b'{"name":"a","steps":1,"yield":true}',
     "an unknown event": b'{"name":"a","steps":1,"yield":1,"event":"pondered"}',
     "an event that is a list": b'{"name":"a","steps":1,"yield":1,"event":[]}',
+    "saved tokens that are a text": b'{"name":"a","steps":0,"yield":0,"event":"used","saved":"1"}',
+    "spent tokens with a fraction": b'{"name":"a","steps":0,"yield":0,"event":"detour","spent":1.5}',
+    "calls that are true": b'{"name":"a","steps":0,"yield":0,"event":"window","calls":true}',
     "too long": b'{"name":"a","steps":1,"yield":1,"pad":"' + b"x" * LEDGER_LINE_BYTES + b'"}',
     "nested without end": b'{"name":"a","x":' + b"[" * 100_000,
 }
@@ -278,7 +322,7 @@ def test_what_is_appended_after_a_torn_line_is_read_and_the_fragment_becomes_a_b
 
 @pytest.mark.case("HC-04")
 @relaxed
-@given(st.lists(strategies.ledger_entries(), min_size=1, max_size=5), st.data())
+@given(st.lists(entries(), min_size=1, max_size=5), st.data())
 def test_a_ledger_cut_anywhere_reads_as_its_first_records(
     tmp_path_factory: pytest.TempPathFactory, entries: list[LedgerEntry], data: st.DataObject
 ) -> None:

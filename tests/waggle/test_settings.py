@@ -62,6 +62,13 @@ def test_every_knob_of_a_manager_that_a_user_may_turn_arrives_there() -> None:
         lookups_per_session=15,
         fold_bytes=16,
         follow_seconds=17.5,
+        reach=False,
+        containment=False,
+        shell_forms=False,
+        threshold=0.18,
+        min_sessions=19,
+        control_share=0.2,
+        seed=21,
     )
     config = settings.manager_config()
     assert config.mine == MineConfig(3, 4, 5, literal=False)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from waggle import Call, Effect, Manager, Route, ToolSpec, ToolTable
-from waggle.calls import Step
 from waggle.routes import RouteStep
 
 
@@ -95,35 +94,3 @@ def test_arguments_that_do_not_change_the_answer_are_dropped() -> None:
     kept = table.essential("Bash", {"command": "ls", "description": "look", "timeout": 5})
     assert kept == {"command": "ls"}
     assert table.essential("Read", {"description": "x"}) == {"description": "x"}
-
-
-# --- what covers what ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("whole", "part", "covers"),
-    [
-        pytest.param({"offset": 40, "limit": 80}, {"offset": 60, "limit": 30}, True, id="inside"),
-        pytest.param({"offset": 40, "limit": 80}, {"offset": 40, "limit": 80}, True, id="the same"),
-        pytest.param({"offset": 60, "limit": 30}, {"offset": 40, "limit": 80}, False, id="larger"),
-        pytest.param({"offset": 40, "limit": 80}, {"offset": 119, "limit": 2}, False, id="one line past the end"),
-        pytest.param({}, {"offset": 10, "limit": 5}, True, id="the whole file"),
-        pytest.param({}, {"offset": 1999, "limit": 5}, False, id="past the lines a read returns"),
-        pytest.param({"offset": 0}, {"offset": 1}, True, id="line 0 is line 1"),
-        pytest.param({"offset": -5}, {"offset": 10, "limit": 1}, False, id="a tail covers only itself"),
-        pytest.param({"offset": "10", "limit": 5}, {"offset": 10, "limit": 5}, False, id="a text is no number"),
-        pytest.param({"offset": True}, {"offset": 1}, False, id="true is no number"),
-    ],
-)
-def test_a_read_of_a_range_answers_a_read_inside_it(whole: Any, part: Any, *, covers: bool) -> None:
-    table = ToolTable()
-    one, other = ({"file_path": "a", **args} for args in (whole, part))
-    assert table.extent("Read", one).covers(table.extent("Read", other)) is covers
-    assert table.extent("Read", one) == table.extent_of(Step(0, "Read", one))
-
-
-def test_another_file_or_another_tool_is_never_covered() -> None:
-    table = ToolTable()
-    whole = table.extent("Read", {"file_path": "a"})
-    assert not whole.covers(table.extent("Read", {"file_path": "b"}))
-    assert not whole.covers(table.extent("NotebookRead", {"file_path": "a"}))

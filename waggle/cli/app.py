@@ -54,6 +54,8 @@ _HOMES: Final = {
     "replay": "sessions",
     "show": "skills",
     "stats": "effect",
+    "why": "receipts",
+    "why-not": "receipts",
     "verify": "health",
 }
 
@@ -71,7 +73,7 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in _HOMES:
             return None
-        command: click.Command = getattr(import_module(f"waggle.cli.{_HOMES[cmd_name]}"), cmd_name)
+        command: click.Command = getattr(import_module(f"waggle.cli.{_HOMES[cmd_name]}"), cmd_name.replace("-", "_"))
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -24,21 +24,23 @@ __all__ = ["settled_json", "stats"]
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False, metavar="[PATH]")
 @options.project
 @options.scope("Only the project's ledger, or only the user's. Default: both.")
 @options.as_json
 def stats(*, path: Path | None, directory: Path, scope: Scope | None, as_json: bool) -> int:
     """Show what folds saved, and whether that is more than chance.
 
-    Compares the results to which lookups were folded with those where control_share held them back at random, by the
-    calls that the agent made from there to its next write. The 95 % interval comes from resampling whole sessions.
-    Below: by strategy and skill, the lookups that were used, the detours, and the tokens saved and spent. Reads the
-    ledgers of the project and the user, or the ledger at PATH.
+    Compares the results to which lookups were folded with those where control_share held them back at random: how many
+    calls the agent made from there to its next write. The 95 % interval comes from resampling whole sessions.
+
+    Below, by strategy and skill: "used" counts the lookups that the agent would have asked for, "detours" the others,
+    "share" is used / (used + detours), "saved" and "spent" are tokens, and "held" is the share of the lookups held back
+    that would have been used. Reads the ledgers of the project and the user, or the ledger at PATH.
     """
     ledgers = [path] if path else [store.ledger_path for store in open_place(directory).stores(scope)]
     found, settled = effect(read_windows(*ledgers)), read_settled(*ledgers)
-    ranked = sorted(settled.items(), key=lambda each: (-each[1].net_tokens, -each[1].used, each[0][1], each[0][0] or ""))
+    ranked = sorted(settled.items(), key=_rank)
     strategies = by_strategy(settled)
     if as_json:
         _render.document(
@@ -61,6 +63,11 @@ def stats(*, path: Path | None, directory: Path, scope: Scope | None, as_json: b
     return EXIT_OK
 
 
+def _rank(each: tuple[tuple[str | None, str], Stat]) -> tuple[int, int, str, str]:
+    (strategy, name), stat = each
+    return -stat.net_tokens, -stat.used, name, strategy or ""
+
+
 # --- text -----------------------------------------------------------------------------------------------------
 
 _SIDE_COLUMNS: Final = (
@@ -71,7 +78,7 @@ _SIDE_COLUMNS: Final = (
 )
 _COLUMNS: Final = (
     _render.Column("strategy"),
-    *(_render.Column(title, number=True) for title in ("used", "detours", "precision", "saved", "spent", "if held")),
+    *(_render.Column(title, number=True) for title in ("used", "detours", "share", "saved", "spent", "held")),
     _render.Column("skill"),
 )
 

@@ -44,6 +44,26 @@ _RESULTS: Final = {
     **{f"groups[].rules.NAME.{key}": about for key, about in _RULE_KEYS.items()},
 }
 
+_SETTLED_KEYS: Final = {
+    "used": "lookups that the agent would have asked for before its next write",
+    "detours": "lookups that it never asked for",
+    "tokens_saved": "tokens that the used ones saved",
+    "tokens_spent": "tokens that the detours cost",
+    "held_used": "lookups held back that the agent asked for itself",
+    "held_detours": "lookups held back that it never asked for",
+}
+_RATE_KEYS: Final = {
+    **_SETTLED_KEYS,
+    "precision": "used / (used + detours); null while nothing is settled",
+    "held_precision": "the same of the lookups held back",
+}
+_SIDE_KEYS: Final = {
+    "sessions": "conversations with such a window",
+    "windows": "results after which a lookup was due",
+    "calls": "calls the agent made from them to its next write",
+    "mean_calls": "calls / windows; null without windows",
+}
+
 #: What ``--json`` prints, by command: the path of each value, and what it is. These keys are stable.
 JSON_KEYS: Final[dict[str, dict[str, str]]] = {
     "demo": {
@@ -78,6 +98,7 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "skills[].uses": "replays that gave something",
         "skills[].yield": "tokens they gave",
         "skills[].fails": "replays that gave nothing",
+        **{f"skills[].{key}": about for key, about in _SETTLED_KEYS.items()},
         "skills[].seen": "occurrences when it was learned",
         "skills[].sessions": "sessions they were in",
         "skills[].disabled": "why it is switched off; null when it is not",
@@ -94,8 +115,24 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "ledger.last_failed": "latest failure, or null",
         "ledger.last_promoted": "when it became a skill, or null",
         "ledger.last_demoted": "when it was switched off, or null",
+        **{f"ledger.{key}": about for key, about in _SETTLED_KEYS.items()},
+        "ledger.last_settled": "when a lookup was last settled, or null",
         "files[]": "paths of its files",
         "skill": "the text of `SKILL.md`",
+    },
+    "stats": {
+        "effect.sessions": "conversations with a window of either kind",
+        **{f"effect.with_folds.{key}": about for key, about in _SIDE_KEYS.items()},
+        **{f"effect.held_back.{key}": f"the same where it was held back: {key}" for key in _SIDE_KEYS},
+        "effect.saved": "calls a window less with folds than without; null when a side is empty",
+        "effect.saved_low": "lower end of its 95 % interval; null with too few sessions",
+        "effect.saved_high": "upper end",
+        "effect.sentence": "what that comes to, for people",
+        "strategies[].strategy": "who replayed; null when the record does not say",
+        **{f"strategies[].{key}": about for key, about in _RATE_KEYS.items()},
+        "skills[].strategy": "who replayed",
+        "skills[].name": "the skill, or whatever the strategy replays; those that saved most come first",
+        **{f"skills[].{key}": about for key, about in _RATE_KEYS.items()},
     },
     "export": {
         "dry_run": "whether nothing was written",

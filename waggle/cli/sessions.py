@@ -37,7 +37,7 @@ _NOTES: Final = 20  #: problems of recordings that are told one by one; the rest
 
 
 @contextmanager
-def _reading(paths: Sequence[str], what: str) -> Iterator[tuple[Iterator[Trace], list[TraceError]]]:
+def reading(paths: Sequence[str], what: str) -> Iterator[tuple[Iterator[Trace], list[TraceError]]]:
     """Sessions of several files, with a progress bar over bytes, and what had to be left out, which is told at the end.
 
     Raises:
@@ -85,7 +85,7 @@ def mine(
     """
     place = open_place(directory)
     store = Store(to, to / "ledger.jsonl", tools=place.tools) if to else place.store(scope or Scope.PROJECT)
-    with _reading(traces, "mining") as (sessions, problems):
+    with reading(traces, "mining") as (sessions, problems):
         mined, count = mine_into(
             sessions,
             store,
@@ -169,11 +169,11 @@ def replay(
     is what detours add to every turn after them; both at four bytes a token.
     """
     place = open_place(directory)
-    with _reading(traces, "reading") as (sessions, problems):
+    with reading(traces, "reading") as (sessions, problems):
         replayed = list(sessions)
     learned: list[Trace] | None = None
     if learn_from:
-        with _reading(learn_from, "reading") as (sessions, more):
+        with reading(learn_from, "reading") as (sessions, more):
             learned = list(sessions)
         problems += more
     sides = in_groups(replayed, learn_share=learn_share, learn_from=learned)
@@ -213,7 +213,7 @@ def demo(*, to: Path, as_json: bool) -> int:
     replayed. The skills of every rule are written as files; doing it again changes nothing.
     """
     sessions = shipped_sessions()
-    with _reading([str(sessions)], "reading") as (found, _):
+    with reading([str(sessions)], "reading") as (found, _):
         traces = list(found)
     with _render.progress("learning and replaying", len(traces) * len(RULES)) as done:
         result = run_demo(traces, to, on_trace=_one(done))

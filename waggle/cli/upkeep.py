@@ -52,10 +52,10 @@ __all__ = ["config", "gc", "other_projects", "summary"]
 def gc(*, directory: Path, stale_days: int | None, min_fails: int | None, dry_run: bool, as_json: bool) -> int:
     """Tidy up the project's skills and the user's.
 
-    Removes duplicates, switches off what keeps failing and what is hardly ever asked for, prunes what was never used and
-    is old, shortens the ledgers, and copies to the user's store what at least two known projects hold. What a person
-    has edited, and what cannot be read, is left alone and named. Safe from cron and while agents run: it asks nothing,
-    and prints one line.
+    Removes duplicates, switches off what keeps failing or is hardly ever asked for, prunes what was never used and is
+    old, shortens the ledgers, and copies to the user's store what at least two known projects hold. What a person has
+    edited, and what cannot be read, is left alone and named. Safe from cron and while agents run: it asks nothing, and
+    prints one line.
     """
     given = {"stale_days": stale_days, "min_fails": min_fails}
     place = open_place(directory, arguments={name: value for name, value in given.items() if value is not None})

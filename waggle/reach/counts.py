@@ -139,8 +139,10 @@ class ReachCounts:
         return self.tools.get(tool, ToolSums())
 
     def turns_left(self, calls: int) -> float:
-        """Calls that a session with so many calls still has before it, on average; as many again where none was so long."""
-        longer = [(length * LENGTH_STEP - calls, n) for length, n in self.lengths.items() if length * LENGTH_STEP > calls]
+        """Calls a session still has before it after so many, on average; as many again where none was so long."""
+        longer = [
+            (length * LENGTH_STEP - calls, n) for length, n in self.lengths.items() if length * LENGTH_STEP > calls
+        ]
         total = sum(n for _, n in longer)
         return sum(left * n for left, n in longer) / total if total else float(calls)
 
@@ -151,7 +153,7 @@ class ReachCounts:
     def chance(self, target: str, levels: Sequence[str], cell: Cell) -> float:
         """How likely a target is asked for within a range.
 
-        ``p = (m + α p') / (n + α)`` from the coarsest level to the finest, with ``p' = 0`` before the first and ``α`` =
+        ``p = (m + a p') / (n + a)`` from the coarsest level to the finest, with ``p' = 0`` before the first and ``a`` =
         `REACH_PRIOR`: each finer level leans on the coarser one until it has counts of its own (the smoothing of a
         back-off model).
         """
@@ -184,7 +186,9 @@ class ReachCounts:
         described = read_target(target)
         sums = self.sums(described.tool)
         if isinstance(described, LinesTarget) and described.around != "whole":
-            ranges = [(b, a) for b in (BEFORE if described.around == "line" else BEFORE[:1]) for a in AFTER if b + a < most]
+            ranges = [
+                (b, a) for b in (BEFORE if described.around == "line" else BEFORE[:1]) for a in AFTER if b + a < most
+            ]
             cells = [(BEFORE.index(b), AFTER.index(a)) for b, a in ranges]
             lines = [float(b + a + 1) for b, a in ranges]
         else:
@@ -218,7 +222,9 @@ class ReachCounts:
         strength = Counter[str]()
         for (target, _), count in self.sessions.items():
             strength[target] += count
-        kept = sorted(self.reached, key=lambda target: (-strength[target], -self._reached_in_all(target), target))[:targets]
+        kept = sorted(self.reached, key=lambda target: (-strength[target], -self._reached_in_all(target), target))[
+            :targets
+        ]
         keep = set(kept)
         return ReachCounts(
             Counter(self.seen),

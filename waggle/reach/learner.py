@@ -44,6 +44,7 @@ class ReachLearner:
         self._reached: set[tuple[str, str]] = set()
         self._digest = blake2b(digest_size=8)
         self._calls = 0
+        self._chars = 0  # of the windows' results
 
     def observe(self, step: Step, result: Result) -> Seen:
         """Take in a completed call; gives it back as a site."""
@@ -56,7 +57,8 @@ class ReachLearner:
         seen = Seen(step, result, self._extents)
         if step.effect is not Effect.NOTE:
             self._windows.append(_Window(seen, self._fresh(seen)))
-            if len(self._windows) > _WINDOWS:
+            self._chars += seen.size
+            while len(self._windows) > _WINDOWS or self._chars > _WINDOW_CHARS:
                 self._close(self._windows.pop(0))
         return seen
 
@@ -101,7 +103,9 @@ class ReachLearner:
 
     def _path_arg(self, step: Step) -> str:
         """The argument with the path of the file that is read; empty for a shell command."""
-        return "" if step.form else next(name for name in self._extents.tools.spec(step.tool).paths if name in step.args)
+        return (
+            "" if step.form else next(name for name in self._extents.tools.spec(step.tool).paths if name in step.args)
+        )
 
     def _note_reading(self, step: Step, shown: Shown, result: Result) -> None:
         lines = max(result.text.count("\n"), 1)
@@ -112,12 +116,12 @@ class ReachLearner:
             self._counts.forms[step.tool, step.form] += 1
 
     def _close_windows(self) -> None:
-        for window in self._windows:
-            self._close(window)
-        self._windows.clear()
+        while self._windows:
+            self._close(self._windows.pop(0))
         self._offered.clear()
 
     def _close(self, window: _Window) -> None:
+        self._chars -= window.seen.size
         levels = window.seen.site.levels()
         self._counts.seen.update(levels)
         for offer in window.offers:
@@ -145,5 +149,7 @@ class ReachLearner:
 
 #: Calls since the last write that a read is traced to.
 _WINDOWS: Final = 16
+#: Characters of their results that are held.
+_WINDOW_CHARS: Final = 512 * 1024
 #: Lines between two offers in one file that are one: what is read around either shows the other.
 _NEAR: Final = 20

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from waggle import jsonvalue
-from waggle._defaults import BYTES_PER_TOKEN
+from waggle._defaults import BYTES_PER_TOKEN, CONTENT_CHARS
 from waggle._fork import renew_in_children
 from waggle.calls import Effect, Outcome
 from waggle.extents import Coverage
@@ -63,7 +64,7 @@ class ReachReplayer:
         elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
             self._reads.append(step)
         if step.effect is not Effect.NOTE:
-            self._fresh.append((step, result))
+            self._fresh.append((step, shortened(result)))
         self._plan = None
         self._calls += 1
         self._context += (len(result.text) + _CALL_CHARS) // BYTES_PER_TOKEN
@@ -104,17 +105,24 @@ class ReachReplayer:
         files: set[str] = set()
         for choice, seen in found:
             path = choice.target.path(seen) if isinstance(choice.target, LinesTarget) else ""
-            if path is None or (path and path in files):
+            if path and path in files:
                 continue
-            args = self._arguments(choice, seen, path)
-            if args is None:
+            lookup = self.lookup_for(choice, seen)
+            if lookup is None:
                 continue
             if path:
                 files.add(path)
-            route = self._table.route(seen.site.levels()[0], choice.key)
-            lookup = Lookup(choice.target.tool, args, self.name, route, choice.chance)
             self._made[_call_key(lookup)] = (seen.step.seq, choice.key)
             yield lookup
+
+    def lookup_for(self, choice: Choice, seen: Seen) -> Lookup | None:
+        """The lookup that a choice comes to at a site; None when it names nothing there, or what it names is known."""
+        path = choice.target.path(seen) if isinstance(choice.target, LinesTarget) else ""
+        args = None if path is None else self._arguments(choice, seen, path)
+        if args is None:
+            return None
+        route = self._table.route(seen.site.levels()[0], choice.key)
+        return Lookup(choice.target.tool, args, self.name, route, choice.chance)
 
     def _arguments(self, choice: Choice, seen: Seen, path: str) -> JsonObject | None:
         """The arguments of a lookup as the host takes them; None when there is nothing to read, or it is known."""
@@ -157,7 +165,7 @@ class ReachStudent:
 
     def observe(self, step: Step, result: Result) -> None:
         """Note a completed call; cheap."""
-        self._unread.append((step, result))
+        self._unread.append((step, shortened(result)))
 
     def answered(self, seq: int, target: str) -> None:
         """Note that a lookup made after the call with this number was used."""
@@ -180,6 +188,11 @@ class ReachStudent:
         self.study()
         with self._lock:
             return self._learner.close()
+
+
+def shortened(result: Result) -> Result:
+    """A result without the text that nobody looks into, so that it is not held."""
+    return replace(result, text=result.text[:CONTENT_CHARS], cut=True) if len(result.text) > CONTENT_CHARS else result
 
 
 def _call_key(lookup: Lookup) -> tuple[str, bytes]:

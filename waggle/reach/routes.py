@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from waggle.reach.table import ReachTable
     from waggle.tools import ToolTable
 
-__all__ = ["counts_of", "route_of", "target_key"]
+__all__ = ["counts_of", "is_bound", "route_of", "target_key"]
 
 
 def route_of(
-    target: str, site: str, table: ReachTable, tools: ToolTable, *, scope: Scope = Scope.PROJECT, at: datetime | None = None
+    target: str,
+    site: str,
+    table: ReachTable,
+    tools: ToolTable,
+    *,
+    scope: Scope = Scope.PROJECT,
+    at: datetime | None = None,
 ) -> Route:
     """Make a route of a target that was reached from a site.
 
@@ -56,6 +62,12 @@ def _step(target: CallTarget | LinesTarget, table: ReachTable, tools: ToolTable)
     lines = tools.spec(target.tool).lines
     names = (target.arg,) if whole or lines is None else (target.arg, lines.start, lines.count)
     return RouteStep(target.tool, dict.fromkeys(names))
+
+
+def is_bound(target: str) -> bool:
+    """Whether every value of a target comes from the call before it."""
+    described = read_target(target)
+    return isinstance(described, LinesTarget) or all(source.place is not None for _, source in described.args)
 
 
 def target_key(after: After) -> str:

@@ -55,6 +55,8 @@ class Seen:
     def __init__(self, step: Step, result: Result, extents: Extents) -> None:
         self.step = step
         self.content = Content(step.args, result)
+        self.size = len(result.text)
+        self.directory = extents.directory
         self._extents = extents
 
     @cached_property
@@ -102,7 +104,9 @@ class Seen:
         if kind == "lines":
             whole = self.shown.first == 1 and self.shown.last >= WHOLE_LINES
             length = self.shown.last - self.shown.first + 1
-            return Site(call, "a whole file") if whole else Site(call, "a part of a file", f"{_bucket(length, 40)} lines")
+            return (
+                Site(call, "a whole file") if whole else Site(call, "a part of a file", f"{_bucket(length, 40)} lines")
+            )
         files = self.content.files
         if not files:
             return Site(call, "no file", "", self._word())
@@ -148,4 +152,3 @@ def _bucket(number: float, unit: int = 1) -> str:
         if number <= limit:
             return name if unit == 1 else f"up to {limit * unit}"
     return "more than 10" if unit == 1 else f"more than {10 * unit}"
-

@@ -61,7 +61,7 @@ class ReachTable:
             self._choices.clear()
 
     def counts_for(self, target: str, site: str) -> ReachCounts:
-        """The counts that speak for a target at a site: those of this project, else those the route was written with."""
+        """The counts that speak for a target at a site: this project's, else those the route was written with."""
         own = self._own.get((target, site))
         return self.counts if own is None or self.counts.total(target, site) else own
 
@@ -89,12 +89,13 @@ class ReachTable:
 
     def _chosen(self, levels: Sequence[str], allowed: dict[str, str], economy: Economy | None) -> list[Choice]:
         found = [
-            self.counts_for(target, levels[0]).best(target, levels, self.threshold or 0.0, economy) for target in allowed
+            self.counts_for(target, levels[0]).best(target, levels, self.threshold or 0.0, economy)
+            for target in allowed
         ]
         return sorted((choice for choice in found if choice.worth > 0), key=lambda choice: (-choice.worth, choice.key))
 
     def would_pay(self, target: str, site: str) -> bool:
-        """Whether a target pays anywhere among the sites of a kind; by tokens, whether its chance is ever above a half."""
+        """Whether a target pays at any site of a kind; by tokens, whether its chance is ever over a half."""
         with self._lock:
             keys = [key for key in self.counts.reached.get(target, _NOTHING) if key.startswith(site)]
             for key in keys:
@@ -105,11 +106,11 @@ class ReachTable:
             return False
 
     def route(self, site: str, target: str) -> str:
-        """Name of the route that follows a target at a site."""
-        return self._allowed[site][target]
+        """Name of the route that follows a target at a site; empty when none does."""
+        return self._allowed.get(site, {}).get(target, "")
 
     def form_for(self, tool: str, *, whole: bool) -> str:
-        """The shell command that reads lines of a file as the agent does it most; with line numbers if it likes them."""
+        """The shell command that reads lines of a file as the agent mostly does; with line numbers if it likes them."""
         counts = next((own for own in (self.counts, *self._own.values()) if own.tools.get(tool)), self.counts)
         sums = counts.sums(tool)
         numbered = sums.numbered > _NUMBERED_SHARE * (sums.parts + sums.wholes)
@@ -143,7 +144,8 @@ def counts_json(counts: ReachCounts) -> JsonObject:
         "seen": {key: counts.seen[key] for key in sorted(counts.seen)},
         "reached": {
             target: {
-                site: {",".join(map(str, cell)): cells[cell] for cell in sorted(cells)} for site, cells in sorted(sites.items())
+                site: {",".join(map(str, cell)): cells[cell] for cell in sorted(cells)}
+                for site, cells in sorted(sites.items())
             }
             for target, sites in sorted(counts.reached.items())
         },
@@ -170,13 +172,19 @@ def parse_counts(value: JsonValue) -> ReachCounts:
         return ReachCounts(
             Counter({str(key): _count(n) for key, n in entry["seen"].items()}),
             {
-                target: {site: Counter({_cell(cell): _count(n) for cell, n in cells.items()}) for site, cells in sites.items()}
+                target: {
+                    site: Counter({_cell(cell): _count(n) for cell, n in cells.items()})
+                    for site, cells in sites.items()
+                }
                 for target, sites in entry["reached"].items()
             },
             Counter({(str(target), str(site)): _count(n) for target, site, n in entry["sessions"]}),
             dict.fromkeys(str(digest) for digest in entry["digests"]),
             Counter({(str(tool), str(form)): _count(n) for tool, form, n in entry["forms"]}),
-            {tool: ToolSums(*[_count(sums[name]) for name in ToolSums._fields]) for tool, sums in entry["tools"].items()},
+            {
+                tool: ToolSums(*[_count(sums[name]) for name in ToolSums._fields])
+                for tool, sums in entry["tools"].items()
+            },
             Counter({int(length): _count(n) for length, n in entry["lengths"].items()}),
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -203,7 +211,7 @@ def read_counts(path: Path) -> ReachCounts:
     """
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ReachCounts()
     try:
         return parse_counts(jsonvalue.loads(data))

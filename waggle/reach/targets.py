@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from waggle import jsonvalue, redact
 from waggle.reach.sites import WHOLE_LINES
+from waggle.routes import in_checkout, inside_project
 from waggle.values import COPY, Place, Transform, apply, origins_in, read_path
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Source(NamedTuple):
         place: in the call before; None for a fixed value.
         transform: what is done to the value there.
         base: for a path, see `waggle.reach.sites.Seen.named`; None for what is no path.
-        value: the fixed value.
+        value: the fixed value; a path inside the session's directory is kept relative to it.
     """
 
     place: Place | None = None
@@ -67,7 +68,7 @@ class Source(NamedTuple):
     def bind(self, seen: Seen) -> JsonValue:
         """The value for this result; None where there is none."""
         if self.place is None:
-            return self.value
+            return in_checkout(self.value, seen.directory or None)
         value = apply(self.place, self.transform, seen.content)
         return seen.full_path(value, self.base) if self.base is not None and isinstance(value, str) else value
 
@@ -127,7 +128,14 @@ class LinesTarget(NamedTuple):
     def key(self) -> str:
         """One text for equal targets."""
         return jsonvalue.canonical(
-            {"tool": self.tool, "arg": self.arg, "file": self.file, "base": self.base, "around": self.around, "nth": self.nth}
+            {
+                "tool": self.tool,
+                "arg": self.arg,
+                "file": self.file,
+                "base": self.base,
+                "around": self.around,
+                "nth": self.nth,
+            }
         ).decode()
 
     @property
@@ -140,7 +148,11 @@ class LinesTarget(NamedTuple):
         if self.file < 0:
             return seen.shown.path or None
         files = seen.content.files
-        return seen.full_path(files[self.file].path, self.base) if self.file < len(files) and files[self.file].path else None
+        return (
+            seen.full_path(files[self.file].path, self.base)
+            if self.file < len(files) and files[self.file].path
+            else None
+        )
 
     def line(self, seen: Seen) -> int | None:
         """The line for this result that a range is chosen around; None where there is none."""
@@ -148,7 +160,9 @@ class LinesTarget(NamedTuple):
             lines = seen.lines_in(self.file)
             return lines[self.nth] if self.nth < len(lines) else None
         if self.around == "end":
-            return int(seen.shown.last) + 1 if seen.shown.kind == "lines" and seen.shown.last < WHOLE_LINES * 100 else None
+            return (
+                int(seen.shown.last) + 1 if seen.shown.kind == "lines" and seen.shown.last < WHOLE_LINES * 100 else None
+            )
         return 1
 
 
@@ -191,7 +205,12 @@ def _source_json(source: Source) -> JsonValue:
         entry["base"] = source.base
     transform = source.transform
     if transform != COPY:
-        entry["by"] = {"name": transform.name, "before": transform.before, "after": transform.after, "number": transform.number}
+        entry["by"] = {
+            "name": transform.name,
+            "before": transform.before,
+            "after": transform.after,
+            "number": transform.number,
+        }
     return entry
 
 
@@ -205,16 +224,20 @@ def _read_source(entry: JsonValue) -> Source:
             if name is None or root is None:
                 raise ValueError(f"not a place: {text!r}")
             place = Place(root, read_path(text[name.end() :]))
-            by, base = rest.get("by"), rest.get("base")
-            transform = COPY
-            if isinstance(by, dict):
-                name, before, after, number = by["name"], by["before"], by["after"], by["number"]
-                if not (isinstance(name, str) and isinstance(before, str) and isinstance(after, str) and isinstance(number, int)):
-                    raise ValueError("not a transform")
-                transform = Transform(name, before, after, number)
-            return Source(place, transform, base if isinstance(base, str) else None)
+            base = rest.get("base")
+            return Source(place, _read_transform(rest.get("by")), base if isinstance(base, str) else None)
         case _:
             raise ValueError("not a source")
+
+
+def _read_transform(entry: JsonValue) -> Transform:
+    match entry:
+        case None:
+            return COPY
+        case {"name": str(name), "before": str(before), "after": str(after), "number": int(number)}:
+            return Transform(name, before, after, number)
+        case _:
+            raise ValueError("not a transform")
 
 
 _ROOT: Final = re.compile(r"[a-z]+")
@@ -312,7 +335,9 @@ def may_be_kept(key: str) -> bool:
     for name, source in target.args if isinstance(target, CallTarget) else ():
         value = source.value
         if source.place is None and (
-            len(str(value)) > _LONGEST_FIXED or redact.is_masked(value) or redact.redact_value({name: value}) != {name: value}
+            len(str(value)) > _LONGEST_FIXED
+            or redact.is_masked(value)
+            or redact.redact_value({name: value}) != {name: value}
         ):
             return False
     return True
@@ -322,7 +347,7 @@ _LONGEST_FIXED: Final = 200  # characters
 
 
 def lines_call(target: LinesTarget, tools: ToolTable, path: str, first: int, last: int | None) -> JsonObject:
-    """The arguments that read lines of a file, of a shell command the values in its form; all of it without a last line."""
+    """The arguments that read lines of a file; of a shell command, the values in its form. All of it without `last`."""
     if not target.arg:
         return {"path": path} if last is None else {"path": path, "first": first, "last": last}
     lines = tools.spec(target.tool).lines
@@ -332,7 +357,7 @@ def lines_call(target: LinesTarget, tools: ToolTable, path: str, first: int, las
 
 
 def _answer_lines(form: str) -> int:
-    """Lines of code that one answer holds: a shell's output is cut at 10,000 characters by many hosts, a file tool's later."""
+    """Lines of code that one answer holds: many hosts cut a shell's output at 10,000 characters, a file's later."""
     return 200 if form else 800
 
 
@@ -345,11 +370,11 @@ def _source(name: str, value: JsonValue, seen: Seen, paths: Sequence[str]) -> So
                 return Source(Place("args", (own,)))
         if found := seen.named.get(path):
             return Source(Place("files", (found[0], "path")), COPY, found[1])
-        return Source(value=value)
+        return Source(value=inside_project(value, seen.directory or None))
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         if seen.shown.kind == "lines" and not isinstance(value, str):
             return Source(value=value)
         for origin in origins_in(value, seen.step.seq, seen.content):
             if origin.place.root != "result" or seen.shown.kind == "":
                 return Source(origin.place, origin.transform)
-    return Source(value=value)
+    return Source(value=inside_project(value, seen.directory or None))

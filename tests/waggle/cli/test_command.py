@@ -17,6 +17,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.waggle.cli.support import LOAD, Home, command, ran_json, route, run, snapshot, some_traces
 from waggle import (
+    Ledger,
+    LedgerEntry,
     _defaults,
     _render,
 )
@@ -44,7 +46,8 @@ def test_every_command_option_and_exit_code_is_documented() -> None:
     codes = {value for name, value in vars(_defaults).items() if name.startswith("EXIT_") and isinstance(value, int)}
     assert {code for code, _ in EXIT_CODES} == codes
     assert all(f"| {code} |" in text for code in codes)
-    assert set(commands()) == {"demo", "ls", "show", "mine", "replay", "gc", "verify", "export", "doctor", "config"}
+    read = {"demo", "ls", "show", "replay", "stats", "verify", "doctor", "config"}
+    assert set(commands()) == {*read, "mine", "gc", "export"}
     for name, one in commands().items():
         assert f"## waggle {name}\n" in text
         assert one.help
@@ -78,12 +81,24 @@ def documented(command: str, document: Any) -> None:
     assert {key for key in keys - found if key not in optional} == set()
 
 
+def with_effect(home: Home) -> None:
+    """Records of every kind that ``stats`` shows."""
+    Ledger(home.project.ledger_path).append_many(
+        [
+            LedgerEntry(LOAD.name, event="used", strategy="routes"),
+            *(LedgerEntry(LOAD.name, event="window", held=held, session="0123abcd") for held in (True, False)),
+        ]
+    )
+
+
 def test_every_key_of_every_json_document_is_documented(full: Home, sessions: Path) -> None:
     (full.project.directory / "x.md").write_text("---\n")
     documented("ls", ran_json("ls"))
     documented("show", ran_json("show", LOAD.name))
     documented("mine", ran_json("mine", sessions, "--dry-run"))
     documented("replay", ran_json("replay", sessions))
+    with_effect(full)
+    documented("stats", ran_json("stats"))
     documented("export", ran_json("export", "--to", "out", "--dry-run"))
     documented("verify", ran_json("verify", code=1))
     documented("doctor", ran_json("doctor"))

@@ -25,6 +25,8 @@ from tests.waggle.cli.support import (
     tidy,
 )
 from waggle import (
+    Ledger,
+    LedgerEntry,
     Route,
     _defaults,
     skillfile,
@@ -37,12 +39,29 @@ if TYPE_CHECKING:
 # --- ls -------------------------------------------------------------------------------------------------------
 
 
-def test_ls_ranks_the_skills_of_both_stores_by_yield_and_then_by_name(full: Home, golden: Golden) -> None:
+def settle(home: Home) -> None:
+    """One skill that pays, one that costs, one of the user's that was used for nothing."""
+    made = [LedgerEntry(LOAD.name, event="used", saved_tokens=20_900)] * 4
+    made += [LedgerEntry(LOAD.name, event="detour", spent_tokens=310)]
+    made += [LedgerEntry(LIST.name, event="detour", spent_tokens=45)] * 3
+    made += [LedgerEntry(LIST.name, event=event, held=True) for event in ("used", "used", "detour")]
+    Ledger(home.project.ledger_path).append_many(made)
+    Ledger(home.user.ledger_path).append(LedgerEntry(LIST.name, event="used", strategy="routes"))
+
+
+def test_ls_ranks_the_skills_of_both_stores_by_what_they_saved_then_by_use_then_by_name(
+    full: Home, golden: Golden
+) -> None:
+    settle(full)
     full.project.disable(BAD.name, "failed 3 times and never succeeded", NOW)
     golden.check("cli/ls.txt", ran("ls"))
     skills = ran_json("ls")["skills"]
-    keys = [(-each["yield"], each["name"]) for each in skills]
+    keys = [(each["tokens_spent"] - each["tokens_saved"], -each["used"], each["name"]) for each in skills]
     assert keys == sorted(keys)
+    assert [each["name"] for each in skills[:2]] == [LOAD.name, LIST.name]
+    assert (skills[-1]["name"], skills[-1]["scope"], skills[-1]["detours"]) == (LIST.name, "project", 3)
+    assert (skills[-1]["held_used"], skills[-1]["held_detours"]) == (2, 1)
+    assert (skills[0]["uses"], skills[0]["yield"], skills[0]["seen"], skills[0]["sessions"]) == (2, 1270, 7, 2)
     assert {each["scope"] for each in skills} == {"project", "user"}
     assert [each["disabled"] for each in skills if each["disabled"]] == ["failed 3 times and never succeeded"]
 
@@ -92,6 +111,17 @@ def test_show_gives_programs_the_route(full: Home) -> None:
     assert document["ledger"]["yield"] == 1270
     assert document["ledger"]["last_used"] == "2026-03-01T12:00:00Z"
     assert [Path(path).name for path in document["files"]] == ["SKILL.md", "route.json", "run.sh"]
+
+
+def test_show_says_what_was_settled_and_what_was_held_back(full: Home) -> None:
+    settle(full)
+    text = ran("show", LOAD.name)
+    assert text.endswith("\n  lookups used 4, detours 1, saved 83,600 tokens, spent 310\n")
+    assert ran("show", LIST.name).endswith(
+        "\n  lookups used 0, detours 3, saved 0 tokens, spent 135\n  held back: 2 would have been used, 1 not\n"
+    )
+    ledger = ran_json("show", LOAD.name)["ledger"]
+    assert (ledger["used"], ledger["tokens_saved"], ledger["tokens_spent"]) == (4, 83_600, 310)
 
 
 def test_show_finds_the_projects_skill_first_and_the_users_on_request(full: Home) -> None:

@@ -1,0 +1,95 @@
+"""Measure what the library saves: ``python -m benchmarks.results --markdown docs/results.md --svg docs/learning-curve.svg``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from benchmarks.results.jobs import Job, Workplace, run
+from benchmarks.results.page import page, results_json
+from benchmarks.results.study import PARTS, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.results.jobs import Lesson
+
+_ROOT: Final = Path(__file__).resolve().parent.parent.parent
+#: The full collection of recorded sessions, which a plain clone does not have, and the sessions that are shipped.
+_FULL, _SHIPPED = _ROOT.parent / "shared" / "data" / "traces", _ROOT / "examples" / "sessions"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for, and write it."""
+    options = _options(arguments)
+    if options.svg and "curve" not in options.only:
+        sys.exit("--svg draws the learning curve: measure it too (--only curve)")
+    with _kept(options.keep) as kept:
+        print(f"reading the sessions in {options.traces.name} …", file=sys.stderr)
+        study = Study(Workplace(options.traces, kept), options.only)
+        if not study.groups:
+            sys.exit(f"no coding-*.jsonl sessions in {options.traces}")
+        for what, jobs in (("learning", study.lessons), ("replaying", study.jobs)):
+            _run(what, jobs(), study, options, kept)
+        if "skills" in study.only:
+            _run("routes alone", study.skill_jobs(study.candidates()), study, options, kept)
+        full = options.traces.resolve() == _FULL.resolve()
+        text = page(study, "the full collection" if full else "the shipped sessions" if options.traces == _SHIPPED else "other sessions")
+        if options.markdown:
+            options.markdown.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            print(text)
+        if options.json:
+            options.json.write_text(json.dumps(results_json(study), indent=1) + "\n", encoding="utf-8")
+        if options.svg:
+            from benchmarks.results.curve import draw  # noqa: PLC0415 - a plain clone has no matplotlib
+
+            draw({group: study.curve(group) for group in study.curve_groups()}, options.svg)
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.results", description=__doc__)
+    default = _FULL if _FULL.is_dir() else _SHIPPED
+    parser.add_argument("--traces", type=Path, default=default, help="folder of recorded sessions (coding-*.jsonl.gz)")
+    parser.add_argument("--markdown", type=Path, help="write the page here; default: print it")
+    parser.add_argument("--svg", type=Path, help="draw the learning curve here (needs the extra `results`)")
+    parser.add_argument("--json", type=Path, help="write the numbers here, unrounded")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts of the page; default: all")
+    parser.add_argument("--workers", type=int, default=2, help="processes; default: 2")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="keep what is measured in this folder and go on from there; empty it when code or sessions have changed",
+    )
+    return parser.parse_args(arguments)
+
+
+@contextmanager
+def _kept(folder: Path | None) -> Iterator[Path]:
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="waggle-results-") as name:
+        yield Path(name)
+
+
+def _run(what: str, jobs: Sequence[Job] | Sequence[Lesson], study: Study, options: argparse.Namespace, kept: Path) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(what, total=len(jobs))
+        for _ in run(jobs, study.place, options.traces, kept, options.workers):
+            progress.advance(task)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""What is measured, cut into jobs that two processes can share, and kept so that a run that stopped can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import random
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from benchmarks.results.memory import Part, counted_threshold, learn_alone, put_together
+from benchmarks.results.rows import MODES, ROWS
+from waggle import files
+from waggle.evaluate import Library, Score, group_of, replay_trace, split
+from waggle.playback import means_of
+from waggle.tools import ToolTable
+from waggle.traces import read_traces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from benchmarks.results.rows import Mode
+    from waggle.traces import Trace
+
+__all__ = ["CODING", "Job", "Lesson", "Measured", "Workplace", "grouped", "run"]
+
+#: Files of recorded sessions that are measured.
+CODING: Final = "coding-*.jsonl*"
+
+FOLDS: Final = 5
+#: Sessions that one job plays to learn from.
+_LESSON: Final = 25
+
+
+class Lesson(NamedTuple):
+    """Playing some sessions of a group, so that they can be learned from.
+
+    Attributes:
+        group: whose sessions.
+        mode: how their calls are read.
+        start: index of the first one in the group.
+    """
+
+    group: str
+    mode: Mode
+    start: int
+
+
+class Job(NamedTuple):
+    """Learning some sessions of a group, and replaying others.
+
+    Attributes:
+        group: whose sessions.
+        kind: how they are split. ``half``: the first half of the tasks is learned; ``fold``: all but one fifth, in a
+            seeded order; ``curve``: so many sessions, in a seeded order, and the next ones are replayed.
+        number: which fold, or which order.
+        size: sessions learned on for a curve.
+        row: name of the row.
+        route: with this one route alone; empty for the whole library.
+    """
+
+    group: str
+    kind: str
+    number: int
+    row: str
+    size: int = 0
+    route: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one job gave.
+
+    Attributes:
+        learned_on: sessions.
+        routes: in the library.
+        threshold: θ; None for θ* by tokens.
+        scores: one a replayed session.
+    """
+
+    learned_on: int
+    routes: int
+    threshold: float | None
+    scores: tuple[Score, ...]
+
+
+def grouped(folder: Path) -> dict[str, list[Trace]]:
+    """The sessions of a folder by agent and repository, groups in the order of their names."""
+    groups: dict[str, list[Trace]] = {}
+    for file in sorted(folder.glob(CODING)):
+        for trace in read_traces(file):
+            groups.setdefault(group_of(trace), []).append(trace)
+    return dict(sorted(groups.items()))
+
+
+def sides(traces: Sequence[Trace], job: Job) -> tuple[list[int], list[int]]:
+    """Indexes of the sessions that a job learns on, and of those it replays; no task is on both sides."""
+    if job.kind == "half":
+        known = {trace.session for trace in split(traces)[0]}
+        return _parted(traces, lambda trace: trace.session in known)
+    keys = sorted({trace.split_key for trace in traces})
+    random.Random(job.number if job.kind == "curve" else 0).shuffle(keys)
+    if job.kind == "fold":
+        held_out = set(keys[job.number :: FOLDS])
+        return _parted(traces, lambda trace: trace.split_key not in held_out)
+    by_task: dict[str, list[int]] = {}
+    for index, trace in enumerate(traces):
+        by_task.setdefault(trace.split_key, []).append(index)
+    ordered = [index for key in keys for index in by_task[key]]
+    learned = ordered[: job.size]
+    tasks = {traces[index].split_key for index in learned}
+    rest = [index for index in ordered[job.size :] if traces[index].split_key not in tasks]
+    return sorted(learned), rest[:CURVE_BLOCK]
+
+
+#: Sessions replayed at each point of a learning curve.
+CURVE_BLOCK: Final = 24
+
+
+def _parted(traces: Sequence[Trace], is_known: Callable[[Trace], bool]) -> tuple[list[int], list[int]]:
+    known = [index for index, trace in enumerate(traces) if is_known(trace)]
+    rest = set(range(len(traces))).difference(known)
+    return known, sorted(rest)
+
+
+class Workplace:
+    """What one process works with: the sessions, and a folder with what was learned and measured so far.
+
+    Args:
+        traces: folder of recorded sessions.
+        kept: folder for results; another process may use it at the same time.
+    """
+
+    def __init__(self, traces: Path, kept: Path) -> None:
+        self.groups = grouped(traces)
+        self.tools = ToolTable()
+        self._kept = kept
+        self._parts = lru_cache(maxsize=2)(self._read_parts)
+
+    def lessons(self, modes: Sequence[Mode], groups: Sequence[str]) -> list[Lesson]:
+        """All sessions of some groups, cut into jobs."""
+        return [
+            Lesson(group, mode, start)
+            for group in groups
+            for mode in modes
+            for start in range(0, len(self.groups[group]), _LESSON)
+        ]
+
+    def path(self, job: Job | Lesson) -> Path:
+        """Where a job's result is kept."""
+        return self._kept / f"{hashlib.sha256(repr(job).encode()).hexdigest()[:24]}.pickle"
+
+    def done(self, job: Job) -> Measured:
+        """The result of a job that was run."""
+        measured = pickle.loads(self.path(job).read_bytes())  # noqa: S301 - we wrote it
+        assert isinstance(measured, Measured)  # noqa: S101 - tells the type checker
+        return measured
+
+    def work(self, job: Job | Lesson) -> int:
+        """Run a job unless it was run before; gives the sessions it went through."""
+        path = self.path(job)
+        if isinstance(job, Lesson):
+            traces = self.groups[job.group][job.start : job.start + _LESSON]
+            if not path.exists():
+                taught = [learn_alone(trace, MODES[job.mode], self.tools) for trace in traces]
+                files.replace(path, pickle.dumps(taught))
+            return len(traces)
+        learn_on, replay_on = sides(self.groups[job.group], job)
+        if not path.exists():
+            files.replace(path, pickle.dumps(self._measure(job, learn_on, replay_on)))
+        return len(replay_on)
+
+    def library(self, job: Job, learn_on: Sequence[int] | None = None) -> Library:
+        """What a job's row learns; from all sessions of the group when none are named."""
+        row = ROWS[job.row]
+        parts = self._parts(job.group, row.mode)
+        chosen = parts if learn_on is None else [parts[index] for index in learn_on]
+        config = row.config
+        if row.counted:
+            traces = self.groups[job.group]
+            learned = traces if learn_on is None else [traces[index] for index in learn_on]
+            config = replace(config, threshold=counted_threshold(learned, self.tools))
+        library = put_together(
+            chosen, config, self.tools, mined=row.mined, change=row.change, across_sessions=row.across_sessions
+        )
+        if job.route:
+            return Library(tuple(route for route in library.routes if route.name == job.route), library.counts)
+        return library
+
+    def _measure(self, job: Job, learn_on: Sequence[int], replay_on: Sequence[int]) -> Measured:
+        traces, row = self.groups[job.group], ROWS[job.row]
+        learned = [traces[index] for index in learn_on]
+        config = row.config
+        if row.counted:
+            config = replace(config, threshold=counted_threshold(learned, self.tools))
+        library, means = self.library(job, learn_on), means_of(learned, self.tools)
+        scores = tuple(replay_trace(traces[index], library, config, self.tools, means) for index in replay_on)
+        return Measured(len(learn_on), len(library.routes), config.threshold, scores)
+
+    def _read_parts(self, group: str, mode: Mode) -> list[Part]:
+        lessons = self.lessons([mode], [group])
+        return [part for lesson in lessons for part in pickle.loads(self.path(lesson).read_bytes())]  # noqa: S301 - ours
+
+
+# --- several processes --------------------------------------------------------------------------------------------
+
+_here: list[Workplace] = []  # of this process
+
+
+def _open(traces: Path, kept: Path) -> None:
+    _here[:] = [Workplace(traces, kept)]
+
+
+def _work(job: Job | Lesson) -> int:
+    return _here[0].work(job)
+
+
+def run(
+    jobs: Sequence[Job] | Sequence[Lesson], place: Workplace, traces: Path, kept: Path, workers: int
+) -> Iterator[int]:
+    """Run jobs, in any order; gives for each the sessions it went through.
+
+    Args:
+        jobs: what to do.
+        place: of this process.
+        traces: see `Workplace`.
+        kept: see `Workplace`.
+        workers: processes; with 1, this one does the work.
+    """
+    open_jobs = [job for job in jobs if not place.path(job).exists()]
+    yield from (place.work(job) for job in jobs if place.path(job).exists())
+    if workers == 1:
+        yield from map(place.work, open_jobs)
+        return
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_open, initargs=(traces, kept)) as pool:
+        for future in as_completed([pool.submit(_work, job) for job in open_jobs]):
+            yield future.result()
