@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 #: From the edges inward: a module imports only what stands in a later row, or in its own.
 LAYERS = [
     {"cli", "_render"},
-    {"evaluate", "playback"},
+    {"evaluate", "playback", "receipts"},
     {"manager"},
     {"session", "curation"},
     {"incremental", "speculation", "replayer", "store", "known", "background", "settings", "settling", "effect"},
     {"script", "singlefile", "skillfile", "ledger", "replay", "recorder", "config", "reach"},
     {"routes", "frontmatter", "markdown"},
     {"miner", "tools", "locate", "redact", "shell", "traces", "extents", "values"},
-    {"files", "calls", "named"},
+    {"files", "calls", "named", "transforms"},
     {"jsonvalue"},
     {"errors", "_defaults", "_fork", "_lazy"},
 ]

@@ -9,14 +9,12 @@ the content of a file, is for the caller to know.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["NamedFile", "files_in"]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFile:
+class NamedFile(NamedTuple):
     """A file that a text names.
 
     Attributes:
@@ -29,7 +27,7 @@ class NamedFile:
     lines: tuple[int, ...] = ()
 
 
-def files_in(text: str) -> tuple[NamedFile, ...]:
+def files_in(text: str) -> tuple[NamedFile, ...]:  # noqa: C901 - one branch a kind of line
     """Read the files that a text names, in order of first appearance.
 
     Where a form leaves it open, a line names no file: a bare name needs a file's extension (``notes.md``, not
@@ -51,7 +49,12 @@ def files_in(text: str) -> tuple[NamedFile, ...]:
             if not line or line == "\r":
                 above = ""
             continue  # most lines of code and prose
-        if numbered := _NUMBERED.match(line):
+        head, colon, _ = line.partition(":")
+        if colon and head and head in found:  # most lines of a search, and the quickest to tell
+            if beside := _BESIDE.match(line, len(head)):
+                found[head][int(beside[1])] = None
+            above = ""
+        elif colon and (numbered := _NUMBERED.match(line)):
             found.setdefault(above, {})[int(numbered[1])] = None
         elif named := _named(line[:_LONGEST], listed=bool(above)):
             path, number = named
@@ -80,9 +83,10 @@ def _named(line: str, *, listed: bool) -> tuple[str, str] | None:
         elif match := _STATUS.match(line) or _STAT.match(line):
             path = match[match.lastgroup or ""]
     elif match := _START.match(line):
-        path, number, rest = match["path"], match["line"] or "", line[match.end() : match.end() + 2]
+        path, number = match.groups(default="")
+        rest = line[match.end() : match.end() + 2]
         sure = bool(number and rest)
-        if ("-" in path and _CONTEXT.search(path)) or ("/" not in path and not number and rest[:1] == " " != rest[1:]):
+        if ("-" in path and _CONTEXT.search(path)) or (rest[:1] == " " != rest[1:] and not number and "/" not in path):
             path = ""  # ``setup.cfg: text`` may be anything
     elif line[0] in _MARKS and (match := _MARKED.match(line)):
         path = match[match.lastgroup or ""]
@@ -95,41 +99,47 @@ def _named(line: str, *, listed: bool) -> tuple[str, str] | None:
 
 def _is_file(path: str, *, sure: bool) -> bool:
     """Whether what stands where a path may stand is one of a file; `sure` when the rest of the line says so."""
-    if path.startswith(("//", "...")) or "://" in path or len(path) == _LONGEST:
-        return False  # a comment; a path that git has shortened; an address; data
-    folder, _, name = path.rpartition("/")
-    stem, _, extension = name.rpartition(".")
-    if name in _PLAIN_NAMES or (stem and extension.lower() in _EXTENSIONS):
-        return True
-    if not stem:  # no extension, or a name like ``.gitignore``
-        return bool(name and ((sure and folder) or _HIDDEN.fullmatch(name)))
-    return "/" in path and bool(_EXTENSION.fullmatch(extension))
+    if path.startswith(_NO_PATHS) or "://" in path or len(path) == _LONGEST:
+        return False
+    at = path.rfind("/") + 1
+    dot = path.rfind(".", at)
+    if dot > at:
+        extension = path[dot + 1 :]
+        return extension.lower() in _EXTENSIONS or (
+            bool(_EXTENSION.fullmatch(extension)) if at else path in _PLAIN_NAMES
+        )
+    name = path[at:]  # without an extension, or like ``.gitignore``
+    return bool(name) and (name in _PLAIN_NAMES or (sure and at > 1) or bool(_HIDDEN.fullmatch(name)))
 
 
+#: A comment; a path that git has shortened.
+_NO_PATHS: Final = ("//", "...")
 #: Characters of a line in which a path is looked for, so that a long line costs no more than a short one.
 _LONGEST: Final = 500
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 #: A line of a file that stands above or is not named. A time of day is none.
 _NUMBERED: Final = re.compile(r"([1-9][0-9]{0,8}):(?![0-9]{2}(?:[:\s.,]|$))")
+#: The number behind a path.
+_BESIDE: Final = re.compile(r":([1-9][0-9]{0,8})(?=[:\s]|$)")
 #: The end of a search that counted matches.
 _COUNTS: Final = re.compile(r"Found [0-9]+ total occurrences across ")
 
-_PATH: Final = r"""(?P<path>(?:[^\s:"'`|<>(){},;=*]|\((?![0-9])|\)(?=/))++)"""
+_PATH: Final = r"""(?P<path>(?:[^\s:"'`|<>(){},;=*]++|\((?![0-9])|\)(?=/))++)"""
 _TO_THE_END: Final = r"[^\t\"]*[^\s\"])\s*$"
 _LINE: Final = r"(?P<line>[1-9][0-9]{0,8})"
 #: Searches, compilers, listings: ``path:12:text``, ``path:12``, ``path(12,5)``, ``path:text``, a path alone.
 _START: Final = re.compile(rf"{_PATH}(?:[:(]{_LINE}(?=,[0-9]+\)|[:\s]|$)|:(?![0-9]+$)|\s*$)")
 #: The same with blanks in the path.
-_BLANKS: Final = re.compile(rf"(?P<path>[^\t:\"'`|<>{{}},;=*\[]+\.\w{{1,10}})(?::{_LINE}(?=:)|\s*$)")
+_BLANKS: Final = re.compile(rf"(?P<path>[^\t:\"'`|<>{{}},;=*\[]+\.\w{{1,10}})(?::{_LINE}(?=:)|:(?![0-9]+$)|\s*$)")
 #: What stands before a path in a sentence or a command, and in no path with blanks.
 _SENTENCE: Final = re.compile(
-    r"(?i)\b(?:in|at|on|of|from|see|file|line|error|warning|skipped|failed|is|the|to|and|for|with|as) | [-/]|^-"
+    r"(?i)\b(?:in|at|on|of|from|see|file|line|error|warning|skipped|failed|is|the|to|and|for|with|as) | [-/]|^[^\w./~]"
 )
 #: A line of context that looks like a path: ``path-12-text`` or, below a path, ``12-text``.
-_CONTEXT: Final = re.compile(r"\.\w+-[0-9]+-|^[0-9]+-.*/")
+_CONTEXT: Final = re.compile(r"\.[A-Za-z]\w*-[0-9]+-|^[0-9]+-.*/")
 #: Python; rustc, Node and vitest (which prints U+276F); Go's tests and stacks.
 _FRAME: Final = re.compile(
-    rf"""\s+(?:File "(?P<file>[^"]+)", line (?P<row>[0-9]{{1,9}})"""
+    rf"""\s+(?:File "(?P<file>[^"]+)", line (?P<row>[1-9][0-9]{{0,8}})"""
     rf"""|(?:(?:-->|\u276f|at)\s(?:[^()]*\()?)?(?:file://)?{_PATH}:{_LINE}(?=[:\s)]|$))"""
 )
 #: git's long status, with and without a word in front.
@@ -161,7 +171,7 @@ _EXTENSIONS: Final = frozenset(
         *("graphql", "gz", "h", "haml", "hbs", "hcl", "hpp", "hrl", "hs", "htm", "html", "hxx", "ico", "ini"),
         *("ipynb", "java", "jinja", "jinja2", "jl", "jpeg", "jpg", "js", "json", "json5", "jsonl", "jsx", "kt"),
         *("kts", "less", "lean", "lisp", "lock", "log", "lua", "m4", "map", "markdown", "md", "mdx", "mjs", "mk"),
-        *("ml", "mli", "mm", "mts", "nim", "nix", "odt", "org", "parquet", "patch", "pb", "pdf", "php", "pl"),
+        *("ml", "mli", "mm", "mts", "nim", "nix", "odt", "parquet", "patch", "pb", "pdf", "php", "pl"),
         *("plist", "pm", "png", "po", "pot", "ppt", "pptx", "prisma", "properties", "proto", "ps1", "pxd", "pxi"),
         *("py", "pyi", "pyx", "r", "rb", "rake", "rds", "rkt", "rlib", "rmd", "rs", "rst", "sass", "sbt", "scala"),
         *("scm", "scss", "sh", "sol", "sql", "sqlite", "svelte", "svg", "swift", "tar", "tcl", "tex", "tf", "tfvars"),

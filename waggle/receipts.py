@@ -5,28 +5,31 @@ Both walk recorded sessions with the same parts that learn and replay live, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from waggle._defaults import BYTES_PER_TOKEN
 from waggle.calls import Effect, Outcome, Result, Step
 from waggle.extents import Coverage, Extents
 from waggle.playback import arguments_of, directory_of
+from waggle.reach.counts import Economy
 from waggle.reach.replayer import ReachReplayer
 from waggle.reach.routes import target_key
 from waggle.reach.sites import Seen
 from waggle.reach.spoken import spoken_site
 from waggle.reach.targets import LinesTarget, lines_targets, read_target
 from waggle.replayer import Replayer, RouteIndex
-from waggle.routes import patterns
+from waggle.routes import in_checkout, patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from waggle.reach.counts import Choice
     from waggle.reach.table import ReachTable
     from waggle.reach.targets import Target
-    from waggle.routes import Pattern, Route
+    from waggle.replay import Lookup, ReplayStrategy
+    from waggle.routes import After, Pattern, Route
     from waggle.tools import ToolTable
     from waggle.traces import Trace
 
@@ -166,89 +169,124 @@ def why_not(route: Route, trace: Trace, tools: ToolTable, table: ReachTable) -> 
         tools: what is known of the host's tools.
         table: counts, threshold and routes; a reach route that is not in it is answered as switched off.
     """
+    after = route.after
     if route.disabled:
         return [WhyNot(index, Answer.DISABLED, route.disabled.reason) for index in range(len(trace.steps))]
+    if after and not table.route(after.site, target_key(after)):
+        return [WhyNot(index, Answer.DISABLED, "it is not followed") for index in range(len(trace.steps))]
     extents = Extents(tools, directory_of(trace))
     steps = _steps(trace, tools)
-    return list(_reach_answers(route, steps, extents, table) if route.after else _mined_answers(route, steps, tools))
+    return list(_reach_answers(after, steps, extents, table) if after else _mined_answers(route, steps, extents))
+
+
+class _Heard:
+    """What a strategy is told of a session, and which of its proposals would be made."""
+
+    def __init__(self, strategy: ReplayStrategy, extents: Extents) -> None:
+        self._strategy = strategy
+        self._extents = extents
+        self._known = Coverage()  # read or looked up since the last write
+
+    def made_after(self, step: Step, result: Result) -> list[Lookup]:
+        """Take in a call; gives the lookups that are made after it."""
+        if step.effect is Effect.WRITE:
+            self._known.clear()
+        elif step.reads and step.ok:
+            self._known.add(self._extents.of_step(step), 0)
+        self._strategy.observe(step, result)
+        made: list[Lookup] = []
+        while lookup := self._strategy.propose():
+            extents = self._extents.of(lookup.tool, *self._extents.tools.spoken(lookup.tool, lookup.args))
+            if self._known.find(extents) is None:
+                self._known.add(extents, 0)
+                made.append(lookup)
+            self._strategy.settle(lookup, Result())
+        return made
 
 
 def _reach_answers(
-    route: Route, steps: Iterable[tuple[Step, Result]], extents: Extents, table: ReachTable
+    after: After, steps: Iterable[tuple[Step, Result]], extents: Extents, table: ReachTable
 ) -> Iterator[WhyNot]:
-    assert route.after is not None  # noqa: S101 - the caller looked; this tells the type checker
-    key = target_key(route.after)
-    known = Coverage()
+    key = target_key(after)
+    name = table.route(after.site, key)
+    heard = _Heard(ReachReplayer(table, extents), extents)
+    context = 0
     for step, result in steps:
-        if step.effect is Effect.WRITE:
-            known.clear()
+        made = [lookup for lookup in heard.made_after(step, result) if lookup.source == name]
+        context += (len(result.text) + _CALL_CHARS) // BYTES_PER_TOKEN
         seen = Seen(step, result, extents)
         levels = seen.site.levels()
-        if step.effect is Effect.NOTE or levels[0] != route.after.site:
+        if step.effect is Effect.NOTE or levels[0] != after.site:
             yield WhyNot(
-                step.seq,
-                Answer.NO_MATCH,
-                f"this was {spoken_site(levels[0])}, it follows {spoken_site(route.after.site)}",
+                step.seq, Answer.NO_MATCH, f"this was {spoken_site(levels[0])}, it follows {spoken_site(after.site)}"
             )
-        else:
-            choice = table.counts_for(key, levels[0]).best(key, levels, table.threshold or 0.0)
-            yield _reach_answer(choice, seen, extents, table, known)
-        if step.reads and step.ok:
-            known.add(extents.of_step(step), step.seq)
+            continue
+        economy = Economy(context, table.counts.turns_left(step.seq + 1)) if table.threshold is None else None
+        choice = table.counts_for(key, levels[0]).best(key, levels, table.threshold or 0.0, economy)
+        yield _reach_answer(choice, seen, extents, table, made=bool(made))
 
 
-def _reach_answer(choice: Choice, seen: Seen, extents: Extents, table: ReachTable, known: Coverage) -> WhyNot:
-    number = seen.step.seq
-    if not _named(choice.target, seen):
+def _reach_answer(choice: Choice, seen: Seen, extents: Extents, table: ReachTable, *, made: bool) -> WhyNot:
+    number, named = seen.step.seq, _named(choice.target, seen)
+    if made:
+        return WhyNot(number, Answer.FIRES, f"the chance is {choice.chance:.0%}: {named}")
+    if not named:
         return WhyNot(number, Answer.OPEN, "the result names no such value")
     if choice.worth <= 0:
         least = f", and must be {table.threshold:.0%}" if table.threshold is not None else ""
         return WhyNot(number, Answer.UNLIKELY, f"the chance is {choice.chance:.0%}{least}")
-    lookup = ReachReplayer(table, extents).lookup_for(choice, seen)
-    if lookup is None:
+    if ReachReplayer(table, extents).lookup_for(choice, seen) is None:
         return WhyNot(number, Answer.OPEN, "the value cannot be said in a command")
-    if known.find(extents.of(lookup.tool, *extents.tools.spoken(lookup.tool, lookup.args))) is not None:
-        return WhyNot(number, Answer.KNOWN, "what it would read is known since the last write")
-    return WhyNot(number, Answer.FIRES, f"the chance is {choice.chance:.0%}: {_named(choice.target, seen)}")
+    return WhyNot(number, Answer.KNOWN, "what it would read is known since the last write")
 
 
-def _mined_answers(route: Route, steps: Iterable[tuple[Step, Result]], tools: ToolTable) -> Iterator[WhyNot]:
-    index = RouteIndex(tools)
+def _mined_answers(route: Route, steps: Iterable[tuple[Step, Result]], extents: Extents) -> Iterator[WhyNot]:
+    index = RouteIndex(extents.tools, root=extents.directory or None)
     can_fire = index.add(route)
-    replayer = Replayer(index)
-    heard: list[Step] = []
+    heard = _Heard(Replayer(index), extents)
+    wanted = _wanted(route, extents.directory or None)
+    needed = route.fires_from(index.min_prefix) or len(wanted)
+    past: list[Step] = []
     for step, result in steps:
-        replayer.observe(step, result)
-        heard.append(step)
+        made = heard.made_after(step, result)
+        past.append(step)
+        matched, written = _matched(wanted[:needed], past)
         if not can_fire:
             yield WhyNot(step.seq, Answer.OPEN, "a value after its leading calls is not known from them")
-            continue
-        lookup = replayer.propose()
-        if lookup:
-            yield WhyNot(step.seq, Answer.FIRES, f"{lookup.tool} comes next")
-            continue
-        matched, needed, written = _matched(route, heard, index.min_prefix)
-        if not step.ok:
+        elif made:
+            yield WhyNot(step.seq, Answer.FIRES, f"{made[0].tool} comes next")
+        elif not step.ok:
             yield WhyNot(step.seq, Answer.FAILED, "a failed call is part of no route")
-        elif matched >= needed and written:
-            yield WhyNot(step.seq, Answer.STALE, "a write stands among its leading calls")
-        elif matched >= needed:
-            yield WhyNot(step.seq, Answer.KNOWN, "it was followed already since the last write")
-        else:
+        elif matched < needed:
             yield WhyNot(step.seq, Answer.NO_MATCH, f"{matched} of its {needed} leading calls were just made")
+        elif written:
+            yield WhyNot(step.seq, Answer.STALE, "a write stands among its leading calls")
+        else:
+            yield WhyNot(step.seq, Answer.KNOWN, "since the last write it was followed, or what it reads was read")
 
 
-def _matched(route: Route, heard: list[Step], min_prefix: int) -> tuple[int, int, bool]:
-    """How many of a route's leading calls were just made, how many it needs, and whether a write stands among them."""
-    wanted = patterns(route)
-    needed = route.fires_from(min_prefix) or len(wanted)
-    for size in range(needed, 0, -1):
-        reads = [step for step in heard if step.reads][-size:]
-        if len(reads) == size and all(_fits(step, pattern) for step, pattern in zip(reads, wanted[:size], strict=True)):
-            between = heard[heard.index(reads[0]) :]
-            return size, needed, any(step.effect is not Effect.READ for step in between)
-    return 0, needed, False
+def _wanted(route: Route, directory: str | None) -> tuple[Pattern, ...]:
+    """A route's calls as they are spelled in a session of this directory."""
+    steps = tuple(
+        replace(step, args={name: in_checkout(value, directory) for name, value in step.args.items()})
+        for step in route.steps
+    )
+    return patterns(replace(route, steps=steps))
+
+
+def _matched(wanted: Sequence[Pattern], past: list[Step]) -> tuple[int, bool]:
+    """How many of a route's leading calls were just made, and whether a write stands among them."""
+    reads = [step for step in past[-_LOOKED_BACK:] if step.reads]
+    for size in range(len(wanted), 0, -1):
+        latest = reads[-size:]
+        if len(latest) == size and all(map(_fits, latest, wanted)):
+            return size, any(step.effect is not Effect.READ for step in past[past.index(latest[0]) :])
+    return 0, False
 
 
 def _fits(step: Step, pattern: Pattern) -> bool:
     return step.shape == pattern.shape and tuple(step.parts[i] for i in pattern.fixed) == pattern.parts
+
+
+_CALL_CHARS: Final = 120  # characters of an ordinary call
+_LOOKED_BACK: Final = 64  # calls among which the leading ones of a route are looked for

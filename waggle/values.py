@@ -1,17 +1,17 @@
 """Value tracing: which earlier call, at which place of its arguments or its result, did this value come from?
 
-A result is read into a tree of values (`content_of`): JSON as it is; any other text as its lines, and beside them the
-files and line numbers that it names, as searches, listings, compilers and stack traces print them. A **place** is a
-path into that tree. `Content` answers both ways: the value at a place, and the places of a value, from an index that is
-built when it is first asked and costs a lookup afterwards.
+A call is read into trees of values (`Content`): its arguments; its result, JSON as it is and any other text as lines;
+the files and line numbers that the text names (`waggle.named`). A **place** is a path into one of these trees.
+`Content` answers both ways: the value at a place, and the places of a value, from an index that is built when it is
+first asked and costs a lookup afterwards.
 
 An **origin** is a place of one call together with a `Transform`. What must survive changes: applying an origin gives
-exactly the transform of a value that is there, or nothing; no value is ever made up.
+exactly the transform of a value that is there, or nothing; no value is ever made up. Which calls and which places
+count as evidence is for the caller to say.
 """
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import deque
 from dataclasses import dataclass
@@ -20,24 +20,25 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from waggle import jsonvalue
 from waggle._defaults import CONTENT_CHARS, VALUE_STEPS
-from waggle.calls import part_of
+from waggle.named import files_in
+from waggle.transforms import COPY, TRANSFORMS, Transform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import TypeGuard
 
     from waggle.calls import Result, Step
     from waggle.jsonvalue import JsonValue
+    from waggle.named import NamedFile
 
 __all__ = [
-    "TRANSFORMS",
+    "COPY",
     "Content",
-    "NamedFile",
     "Origin",
     "Place",
     "Transform",
     "ValueIndex",
     "apply",
-    "content_of",
     "read_path",
     "show_path",
 ]
@@ -54,9 +55,9 @@ class Place:
     """Where a value stands in a call.
 
     Attributes:
-        root: ``args``: the arguments by name. ``result``: the result as JSON, or its lines. ``files``: what its text
-            names, a list of ``{"path": …, "lines": […]}`` in order of first appearance.
-        path: from the root.
+        root: ``args``: the arguments by name. ``result``: see `Content.result`. ``files``: see `Content.files`, each
+            with its ``path`` and ``lines``.
+        path: from the root; indices count from 0.
     """
 
     root: Root
@@ -68,18 +69,13 @@ class Place:
 
 def show_path(path: Path) -> str:
     """Write a path: ``.name`` for a key, ``[2]`` for an index, ``["odd key"]`` for a key that is no plain word."""
-    return "".join(
-        f"[{key}]"
-        if isinstance(key, int)
-        else f".{key}"
-        if _WORD.fullmatch(key)
-        else f"[{jsonvalue.dumps(key).decode()}]"
-        for key in path
-    )
+    return "".join(map(_show_key, path))
 
 
-_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_KEY: Final = re.compile(r'\.([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]')
+def _show_key(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    return f".{key}" if _WORD.fullmatch(key) else f"[{jsonvalue.dumps(key).decode()}]"
 
 
 def read_path(text: str) -> Path:
@@ -95,104 +91,72 @@ def read_path(text: str) -> Path:
         if not found:
             raise ValueError(f"not a path: {text!r}")
         name, index, quoted = found.groups()
-        if quoted is not None:
-            key = jsonvalue.loads(quoted)
-            path.append(key if isinstance(key, str) else "")
-        else:
-            path.append(int(index) if index is not None else name)
+        try:
+            key = name if name is not None else jsonvalue.loads(index or quoted)
+        except ValueError as error:
+            raise ValueError(f"not a path: {text!r}") from error
+        if isinstance(key, (str, int)):  # which the pattern sees to
+            path.append(key)
         at = found.end()
     return tuple(path)
 
 
-# --- what a result says -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A file that a text names.
-
-    Attributes:
-        path: as it is printed; empty when the text numbers the lines of one file without naming it.
-        lines: the numbers printed beside it, in order of first appearance; empty when there are none.
-    """
-
-    path: str
-    lines: tuple[int, ...] = ()
-
-
-#: One line that names a file or numbers a line. A path ends in a name with an extension or holds a slash, so that a
-#: time of day, a word or a key of YAML is none.
-_FILE: Final = r"(?:[A-Za-z]:)?(?:[^\s:'\"<>|(){}\[\],;=]*/)?[^\s:'\"<>|(){}\[\],;=/]*\.[A-Za-z][A-Za-z0-9_]{0,9}"
-_SPACED: Final = r"(?:[^:\n<>|\"]*/)?[^:\n<>|\"/]*\.[A-Za-z][A-Za-z0-9_]{0,9}"
-_NAMES: Final = re.compile(
-    rf"""(?mx)^[ \t]*(?:
-        (?P<number>[0-9]+):                                             # 12:text, a search in one file
-      | (?P<at>{_SPACED}):(?P<line>[0-9]+)(?::|[ \t]*$)                 # path:12:text
-      | (?P<matched>{_FILE}):                                           # path:text, a search without numbers
-      | File[ ]"(?P<frame>[^"\n]+)",[ ]line[ ](?P<frame_line>[0-9]+)    # a Python traceback
-      | (?:-->|at|in)[ ](?:.*\()?(?P<note>{_FILE}):(?P<note_line>[0-9]+)# rustc, Node and other compilers
-      | (?:\+\+\+[ ]b/|(?:modified|new[ ]file|deleted):[ ]+|[MADRCU?][MADRCU? ]?[ ])(?P<changed>{_FILE})[ \t]*$  # git
-      | (?P<alone>(?:\.{{0,2}}/)?{_SPACED})[ \t]*$                       # a listing
-    )"""
-)
-_PATH_GROUPS: Final = (("at", "line"), ("matched", ""), ("frame", "frame_line"), ("note", "note_line"))
+_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_KEY: Final = re.compile(rf'\.({_WORD.pattern})|\[(0|[1-9][0-9]*)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 class Content:
-    """What one call offers to later ones. Bounded: a text is read up to `CONTENT_CHARS`.
+    """What one call offers to later ones. Bounded: of a result, `CONTENT_CHARS` characters are held and read.
 
-    Reading happens when it is first asked for and costs about as much as splitting the text into lines a few times.
+    Nothing is read before it is asked for. All reading is linear in what is held.
 
     Args:
         args: the call's arguments.
-        result: its answer.
-    """
+        result: its answer. A structured value of more than `CONTENT_CHARS` characters is not read; its text is.
 
-    __slots__ = ("__dict__", "_result", "args")
+    Attributes:
+        args: the call's arguments.
+        text: the result's text as far as it is read: without the line that is torn where it was cut, by the host or
+            here, and without the line in which the host says so.
+        size: characters held, arguments included.
+    """
 
     def __init__(self, args: Mapping[str, JsonValue], result: Result) -> None:
         self.args = args
-        self._result = result
-
-    @cached_property
-    def text(self) -> str:
-        """The result's text, as far as it is read."""
-        return self._result.text[:CONTENT_CHARS]
+        text = result.text[:CONTENT_CHARS]
+        self._whole = not result.cut and len(text) == len(result.text)
+        if not self._whole:
+            lost = 1 if len(text) < len(result.text) else 2
+            kept = text.rstrip().rsplit("\n", lost)
+            text = kept[0] if len(kept) > lost else ""
+        self.text = text
+        self._ok = result.ok
+        value_size = _size(result.value)
+        self._value = result.value if value_size <= CONTENT_CHARS else None
+        self.size = len(text) + _size(dict(args)) + (value_size if self._value is not None else 0)
 
     @cached_property
     def result(self) -> JsonValue:
-        """The structured result, the text read as JSON, or else its lines, trimmed, without the empty ones."""
-        if not self._result.ok:
+        """The structured result; else the text as JSON; else its lines, trimmed and without the empty ones.
+
+        A text of a single line is one string, as it is. None when the call failed: an error's words are no values.
+        """
+        if not self._ok:
             return None
-        if self._result.value is not None:
-            return self._result.value
-        text = self.text
-        if text[:1] in _JSON_STARTS and not self._result.cut and len(self._result.text) == len(text):
+        if self._value is not None:
+            return self._value
+        if self._whole and _JSON_START.match(self.text):
             try:
-                return jsonvalue.loads(text)
+                return jsonvalue.loads(self.text)
             except ValueError:
                 pass
-        return [stripped for line in text.splitlines() if (stripped := line.strip())]
+        lines: list[JsonValue] = [line for raw in self.text.split("\n") if (line := raw.strip())]
+        return self.text if self._whole and len(lines) <= 1 else lines
 
     @cached_property
     def files(self) -> tuple[NamedFile, ...]:
-        """The files that the text names, in order of first appearance; a failed command's text is read, too."""
-        found: dict[str, list[int]] = {}
-        for match in _NAMES.finditer(self.text):
-            kind = match.lastgroup
-            if kind == "number":
-                found.setdefault("", []).append(int(match["number"]))
-                continue
-            path, line = match["changed"] or match["alone"], ""
-            for path_group, line_group in _PATH_GROUPS:
-                if match[path_group] is not None:
-                    path, line = match[path_group], match[line_group] if line_group else ""
-            numbers = found.setdefault(path, [])
-            if line:
-                numbers.append(int(line))
-        if "" in found and len(found) > 1:  # numbered text that happens to name files, or the other way round
-            del found[""]
-        return tuple(NamedFile(path, tuple(dict.fromkeys(lines))) for path, lines in found.items())
+        """The files that the text names (`files_in`); of a failed call, too: a compiler's errors name files."""
+        return files_in(self.text)
 
     def at(self, place: Place) -> JsonValue:
         """The value at a place; None where there is none."""
@@ -200,170 +164,127 @@ class Content:
             return self._named(place.path)
         node: JsonValue = dict(self.args) if place.root == "args" else self.result
         for key in place.path:
-            if isinstance(key, int):
-                if not isinstance(node, list) or key >= len(node):
-                    return None
-                node = node[key]
+            if isinstance(node, list) and isinstance(key, int):
+                node = node[key] if 0 <= key < len(node) else None
             else:
-                if not isinstance(node, dict) or key not in node:
-                    return None
-                node = node[key]
+                node = node.get(key) if isinstance(node, dict) and isinstance(key, str) else None
         return node
 
     def _named(self, path: Path) -> JsonValue:
         match path:
-            case (int(index), "path") if index < len(self.files):
+            case (int(index), "path") if 0 <= index < len(self.files):
                 return self.files[index].path or None
-            case (int(index), "lines", int(number)) if index < len(self.files):
+            case (int(index), "lines", int(number)) if 0 <= index < len(self.files):
                 lines = self.files[index].lines
-                return lines[number] if number < len(lines) else None
+                return lines[number] if 0 <= number < len(lines) else None
             case _:
                 return None
 
+    def places(self, value: JsonValue) -> list[Place]:
+        """Every place that holds exactly this value: ``1``, ``1.0``, ``"1"`` and true are four.
+
+        Arguments first, then the result, then named files; each in document order, which is that of the sorted keys
+        of objects, so that calls that are equal as JSON have equal places in equal order. Empty texts, flags, nothing,
+        lists and objects have no place: they identify nothing.
+        """
+        return [Place(root, path) for root, path in self._paths.get(_key(value), ())] if _is_leaf(value) else []
+
     @cached_property
-    def _places(self) -> dict[str | bytes, list[Place]]:
-        places: dict[str | bytes, list[Place]] = {}
-        for root, value in (("args", dict(self.args)), ("result", self.result)):
-            for path, leaf in _leaves(value):
-                places.setdefault(part_of(leaf), []).append(Place(root, path))
+    def _paths(self) -> dict[str | bytes, list[tuple[Root, Path]]]:
+        found: dict[str | bytes, list[tuple[Root, Path]]] = {}
+        for path, leaf in _leaves(dict(self.args)):
+            found.setdefault(_key(leaf), []).append(("args", path))
+        for path, leaf in _leaves(self.result):
+            found.setdefault(_key(leaf), []).append(("result", path))
         for index, named in enumerate(self.files):
             if named.path:
-                places.setdefault(named.path, []).append(Place("files", (index, "path")))
+                found.setdefault(named.path, []).append(("files", (index, "path")))
             for number, line in enumerate(named.lines):
-                places.setdefault(part_of(line), []).append(Place("files", (index, "lines", number)))
-        return places
+                found.setdefault(_key(line), []).append(("files", (index, "lines", number)))
+        return found
 
-    def places(self, value: JsonValue) -> list[Place]:
-        """Every place that holds exactly this value: arguments first, then the result, each in document order."""
-        return self._places.get(part_of(value), [])
+    def derived(self, value: str | float) -> Iterator[tuple[Place, Transform]]:
+        """The places whose value a transform without constants turns into exactly this one, and which transform.
+
+        In the order in which the values there first appear, then of `TRANSFORMS`; numbers that the text is read from or
+        written as come first. Only of values of at most 300 characters: a longer one is a document, not a name.
+
+        Cost: one search through the values as one text; where it finds something, one look at each value.
+        """
+        for source in self._sources(value):
+            places = self.places(source)
+            for name, rule in TRANSFORMS.items():
+                made = rule.function(source)
+                if made is not None and _key(made) == _key(value) != _key(source):
+                    for place in places:
+                        yield place, Transform(name)
+
+    def _sources(self, value: str | float) -> Iterator[str | int | float]:
+        """The values that can become this one: a number's text, a text's number, and texts that hold it in any case."""
+        for name in ("to-text", "to-number"):
+            other = TRANSFORMS[name].function(value)
+            if _is_leaf(other) and _key(other) in self._paths:
+                yield other
+        if isinstance(value, str) and value.lower() in self._names:
+            part = value.lower()
+            for key in self._paths:
+                if isinstance(key, str) and len(key) <= _LONGEST_VALUE and part in key.lower():
+                    yield key
 
     @cached_property
-    def derived(self) -> dict[str | bytes, list[tuple[Place, Transform]]]:
-        """What the transforms make of the short values here: transformed value → where from, and by which one."""
-        derived: dict[str | bytes, list[tuple[Place, Transform]]] = {}
-        for places in self._places.values():
-            value = self.at(places[0])
-            if not isinstance(value, (str, int)) or isinstance(value, bool) or len(str(value)) > _LONGEST_VALUE:
-                continue
-            for name, transform in TRANSFORMS.items():
-                made = transform(value)
-                if made is not None and made != value:
-                    derived.setdefault(part_of(made), []).append((places[0], Transform(name)))
-        return derived
+    def _names(self) -> str:
+        """All short texts as one, in lower case."""
+        return "\n".join(key for key in self._paths if isinstance(key, str) and len(key) <= _LONGEST_VALUE).lower()
 
 
-_JSON_STARTS: Final = frozenset('{["')
-_LONGEST_VALUE: Final = 300  # characters: a longer value is a document, not a name
+#: JSON begins so, white space apart. Most texts do not, and are not tried.
+_JSON_START: Final = re.compile(r'[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)')
+_LONGEST_VALUE: Final = 300  # characters
 
 
-def content_of(step: Step, result: Result) -> Content:
-    """What a completed call offers to later ones."""
-    return Content(step.args, result)
+def _is_leaf(value: JsonValue) -> TypeGuard[str | int | float]:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != ""
 
 
-def _leaves(value: JsonValue, path: Path = ()) -> Iterator[tuple[Path, str | int | float]]:
-    """Strings and numbers with their paths, in document order; flags and nothing identify nothing."""
-    stack: list[tuple[Path, JsonValue]] = [(path, value)]
-    while stack:
-        at, node = stack.pop()
+def _key(value: JsonValue) -> str | bytes:
+    """Equal for two leaves exactly when they are equal as JSON; a text is its own."""
+    return value if isinstance(value, str) else repr(value).encode()
+
+
+def _children(node: JsonValue) -> Iterator[tuple[str | int, JsonValue]]:
+    if isinstance(node, dict):
+        return ((key, node[key]) for key in sorted(node))
+    return enumerate(node) if isinstance(node, list) else iter(())
+
+
+def _leaves(value: JsonValue) -> Iterator[tuple[Path, str | int | float]]:
+    """The leaves of a value with their paths, in document order (see `Content.places`)."""
+    if _is_leaf(value):
+        yield (), value
+    entered: list[tuple[Path, Iterator[tuple[str | int, JsonValue]]]] = [((), _children(value))]
+    while entered:
+        path, children = entered[-1]
+        for key, node in children:
+            if isinstance(node, (dict, list)):
+                entered.append(((*path, key), _children(node)))
+                break
+            if _is_leaf(node):
+                yield (*path, key), node
+        else:
+            entered.pop()
+
+
+def _size(value: JsonValue) -> int:
+    """About how many characters a value is written with."""
+    size, todo = 0, [value]
+    for node in todo:  # grows while it is walked: no recursion, values may be nested deeply
+        size += len(node) if isinstance(node, str) else 8
         if isinstance(node, dict):
-            stack.extend(((*at, key), node[key]) for key in reversed(node))
+            size += sum(map(len, node))
+            todo.extend(node.values())
         elif isinstance(node, list):
-            stack.extend(((*at, index), node[index]) for index in range(len(node) - 1, -1, -1))
-        elif isinstance(node, (str, int, float)) and not isinstance(node, bool) and node != "":
-            yield at, node
-
-
-# --- transforms ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """A pure function from one value to another.
-
-    Attributes:
-        name: ``copy``; a name in `TRANSFORMS`; ``affix`` puts `before` and `after` around a text and ``inner`` takes
-            them away; ``plus`` adds `number` to an integer.
-        before: text in front.
-        after: text behind.
-        number: what is added.
-    """
-
-    name: str = "copy"
-    before: str = ""
-    after: str = ""
-    number: int = 0
-
-    def __call__(self, value: JsonValue) -> JsonValue:
-        """Transform a value; None where the transform does not apply to it."""
-        if self.name == "copy":
-            return value
-        if self.name == "plus":
-            return value + self.number if isinstance(value, int) and not isinstance(value, bool) else None
-        if self.name == "affix":
-            return f"{self.before}{value}{self.after}" if isinstance(value, (str, int)) else None
-        if self.name == "inner":
-            fits = isinstance(value, str) and value.startswith(self.before) and value.endswith(self.after)
-            return value[len(self.before) : len(value) - len(self.after)] if fits and isinstance(value, str) else None
-        function = TRANSFORMS.get(self.name)
-        return function(value) if function and isinstance(value, (str, int)) else None
-
-    def __str__(self) -> str:
-        match self.name:
-            case "copy":
-                return "as it is"
-            case "plus":
-                return f"{'plus' if self.number >= 0 else 'minus'} {abs(self.number)}"
-            case "affix":
-                around = " and ".join(f"{text!r}" for text in (self.before, self.after) if text)
-                return f"with {around} {'around it' if self.before and self.after else 'added'}"
-            case "inner":
-                return f"without {self.before!r} before and {self.after!r} behind"
-            case name:
-                return _SPOKEN[name]
-
-
-def _text(function: Callable[[str], str]) -> Callable[[str | int], JsonValue]:
-    return lambda value: (function(value) or None) if isinstance(value, str) else None
-
-
-def _integer(value: str | int) -> JsonValue:
-    return int(value) if isinstance(value, str) and _PLAIN_INTEGER.fullmatch(value) else None
-
-
-def _before_colon(value: str) -> str:
-    head, colon, _ = value.partition(":")
-    return head if colon else ""
-
-
-_PLAIN_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
-
-#: The transforms without constants, by name. Each gives None for a value outside its domain.
-TRANSFORMS: Final[Mapping[str, Callable[[str | int], JsonValue]]] = {
-    "basename": _text(posixpath.basename),
-    "dirname": _text(posixpath.dirname),
-    "stem": _text(lambda value: posixpath.splitext(posixpath.basename(value))[0]),
-    "extension": _text(lambda value: posixpath.splitext(value)[1]),
-    "lower": _text(str.lower),
-    "strip": _text(str.strip),
-    "before-colon": _text(_before_colon),
-    "to-text": lambda value: str(value) if isinstance(value, int) else None,
-    "to-number": _integer,
-}
-
-_SPOKEN: Final = {
-    "basename": "its last part",
-    "dirname": "its folder",
-    "stem": "its last part without extension",
-    "extension": "its extension",
-    "lower": "in lower case",
-    "strip": "without white space around it",
-    "before-colon": "what stands before the colon",
-    "to-text": "as text",
-    "to-number": "as a number",
-}
-
-COPY: Final = Transform()
+            todo.extend(node)
+    return size
 
 
 # --- origins ------------------------------------------------------------------------------------------------------
@@ -393,17 +314,17 @@ def apply(place: Place, transform: Transform, content: Content) -> JsonValue:
 class ValueIndex:
     """The values of a session's latest calls, to be asked where a value came from.
 
-    Adding a call costs next to nothing; its values are indexed when the first question comes. Bounded by calls and by
-    the text held: the oldest go first.
+    Adding a call costs a walk over its structured values; they are indexed when the first question comes. Bounded by
+    calls and by characters held: the oldest go first, and a call that is too large by itself is not held.
 
     Args:
         steps: calls held.
-        chars: text held, in characters.
+        chars: characters held, of arguments and results (`Content.size`).
     """
 
     def __init__(self, steps: int = VALUE_STEPS, chars: int = CONTENT_CHARS * 4) -> None:
-        self._limit, self._chars = steps, chars
-        self._held: deque[tuple[int, Content, int]] = deque()
+        self._steps, self._chars = steps, chars
+        self._held: deque[tuple[int, Content]] = deque()
         self._size = 0
 
     def __len__(self) -> int:
@@ -411,30 +332,26 @@ class ValueIndex:
 
     def add(self, step: Step, result: Result) -> Content:
         """Take in a completed call."""
-        content = content_of(step, result)
-        size = min(len(result.text), CONTENT_CHARS)
-        self._held.append((step.seq, content, size))
-        self._size += size
-        while len(self._held) > self._limit or (self._size > self._chars and len(self._held) > 1):
-            self._size -= self._held.popleft()[2]
+        content = Content(step.args, result)
+        self._held.append((step.seq, content))
+        self._size += content.size
+        while len(self._held) > self._steps or self._size > self._chars:
+            self._size -= self._held.popleft()[1].size
         return content
 
     def contents(self) -> Iterator[tuple[int, Content]]:
-        """The calls held, latest first, each with its `Step.seq`."""
-        return ((seq, content) for seq, content, _ in reversed(self._held))
+        """The calls held, the one added last first, each with its `Step.seq`."""
+        return reversed(self._held)
 
     def origins(self, value: JsonValue, *, before: int | None = None) -> list[Origin]:
         """Every place that a value may have come from, the likeliest first.
 
-        Latest call first; within a call copies before transforms, arguments before results, document order. Values
-        that are flags, nothing, empty, or lists and records have no origin.
+        The call added last first; within a call as `origins_in`.
 
         Args:
             value: what to look for.
             before: only calls with a smaller `Step.seq`.
         """
-        if not isinstance(value, (str, int, float)) or isinstance(value, bool) or value == "":
-            return []
         return [
             origin
             for seq, content in self.contents()
@@ -443,33 +360,41 @@ class ValueIndex:
         ]
 
 
-def origins_in(value: str | float, seq: int, content: Content) -> Iterator[Origin]:
-    """The origins of a value in one call, in the order of `ValueIndex.origins`."""
+def origins_in(value: JsonValue, seq: int, content: Content) -> Iterator[Origin]:
+    """The origins of a value in one call: the places that hold it, in the order of `Content.places`.
+
+    Only where no place does: what a transform makes it of (`Content.derived`), then a fixed text around a distinctive
+    part of it, from left to right, then around its ends that are cut at a slash, the longest first. What has no place
+    (see `Content.places`) has no origin.
+
+    Args:
+        value: what to look for.
+        seq: `Step.seq` of the call.
+        content: of the call.
+    """
     places = content.places(value)
     for place in places:
         yield Origin(seq, place)
-    if not places:
-        for place, transform in content.derived.get(part_of(value), ()):
-            yield Origin(seq, place, transform)
-        if isinstance(value, str):
-            yield from _affixed(value, seq, content)
-
-
-def _affixed(value: str, seq: int, content: Content) -> Iterator[Origin]:
-    """Origins of which one distinctive part of the value is a copy: a folder or a fixed text was put around it."""
-    if len(value) > _LONGEST_VALUE:
+    if places or not _is_leaf(value):
         return
-    for found in _PART.finditer(value):
-        part = found[0]
-        for place in content.places(part):
-            yield Origin(seq, place, Transform("affix", value[: found.start()], value[found.end() :]))
-    for cut in (match.start() for match in _SLASH.finditer(value)):
-        rest = value[cut + 1 :]
-        if "/" in rest:
-            for place in content.places(rest):
-                yield Origin(seq, place, Transform("affix", value[: cut + 1], ""))
+    for place, transform in content.derived(value):
+        yield Origin(seq, place, transform)
+    if isinstance(value, str) and len(value) <= _LONGEST_VALUE:
+        for start, end in _parts(value):
+            for place in content.places(value[start:end]):
+                yield Origin(seq, place, Transform("affix", value[:start], value[end:]))
+
+
+def _parts(value: str) -> list[tuple[int, int]]:
+    """Where the parts of a value stand around which the rest may be fixed text; each once."""
+    cuts = [match.start() for match in _SLASH.finditer(value)]
+    spans = [match.span() for match in _PART.finditer(value)]
+    spans += [(cut + 1, len(value)) for cut in cuts if len(value) - cut > _SHORTEST_PART]
+    spans += [(0, cut) for cut in reversed(cuts) if cut >= _SHORTEST_PART]
+    return list(dict.fromkeys(spans))
 
 
 _SLASH: Final = re.compile("/")
+_SHORTEST_PART: Final = 3  # characters
 #: A part of a value that says something by itself: a word with a digit in it, or at least four characters.
 _PART: Final = re.compile(r"(?=[\w.-]*[0-9])[\w.-]{3,}|[\w.-]{4,}")

@@ -1,4 +1,4 @@
-"""Measure what the library saves: ``python -m benchmarks.results --markdown docs/results.md --svg docs/learning-curve.svg``."""
+"""Measure what the library saves on recorded sessions, and write the page: ``python -m benchmarks.results``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 #: The full collection of recorded sessions, which a plain clone does not have, and the sessions that are shipped.
 _FULL, _SHIPPED = _ROOT.parent / "shared" / "data" / "traces", _ROOT / "examples" / "sessions"
+_NAMES: Final = {_FULL.resolve(): "the full collection", _SHIPPED: "the shipped sessions, `examples/sessions`"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _run(what, jobs(), study, options, kept)
         if "skills" in study.only:
             _run("routes alone", study.skill_jobs(study.candidates()), study, options, kept)
-        full = options.traces.resolve() == _FULL.resolve()
-        text = page(study, "the full collection" if full else "the shipped sessions" if options.traces == _SHIPPED else "other sessions")
+        text = page(study, _NAMES.get(options.traces.resolve(), "other sessions than the shipped ones"))
         if options.markdown:
             options.markdown.write_text(text, encoding="utf-8", newline="\n")
         else:
@@ -83,7 +83,9 @@ def _kept(folder: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-def _run(what: str, jobs: Sequence[Job] | Sequence[Lesson], study: Study, options: argparse.Namespace, kept: Path) -> None:
+def _run(
+    what: str, jobs: Sequence[Job] | Sequence[Lesson], study: Study, options: argparse.Namespace, kept: Path
+) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(what, total=len(jobs))

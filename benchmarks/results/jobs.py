@@ -9,7 +9,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.results.memory import Part, counted_threshold, learn_alone, put_together
@@ -21,9 +20,11 @@ from waggle.tools import ToolTable
 from waggle.traces import read_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from benchmarks.results.rows import Mode
+    from waggle.playback import Means
     from waggle.traces import Trace
 
 __all__ = ["CODING", "Job", "Lesson", "Measured", "Workplace", "grouped", "run"]
@@ -140,6 +141,7 @@ class Workplace:
         self.tools = ToolTable()
         self._kept = kept
         self._parts = lru_cache(maxsize=2)(self._read_parts)
+        self._means = lru_cache(maxsize=8)(self._means_of)  # rows share them
 
     def lessons(self, modes: Sequence[Mode], groups: Sequence[str]) -> list[Lesson]:
         """All sessions of some groups, cut into jobs."""
@@ -197,9 +199,12 @@ class Workplace:
         config = row.config
         if row.counted:
             config = replace(config, threshold=counted_threshold(learned, self.tools))
-        library, means = self.library(job, learn_on), means_of(learned, self.tools)
+        library, means = self.library(job, learn_on), self._means(job.group, tuple(learn_on))
         scores = tuple(replay_trace(traces[index], library, config, self.tools, means) for index in replay_on)
         return Measured(len(learn_on), len(library.routes), config.threshold, scores)
+
+    def _means_of(self, group: str, learn_on: Sequence[int]) -> Means:
+        return means_of([self.groups[group][index] for index in learn_on], self.tools)
 
     def _read_parts(self, group: str, mode: Mode) -> list[Part]:
         lessons = self.lessons([mode], [group])

@@ -17,7 +17,6 @@ from waggle.calls import Effect
 from waggle.evaluate import Library, play
 from waggle.manager import Manager
 from waggle.playback import arguments_of, directory_of
-from waggle.reach.counts import ReachCounts
 from waggle.reach.targets import AFTER, BEFORE, CallTarget, LinesTarget, read_target
 from waggle.traces import split_cut
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from waggle.calls import Result
     from waggle.config import ManagerConfig
+    from waggle.reach.counts import ReachCounts
     from waggle.reach.targets import Cell, Target
     from waggle.routes import Route
     from waggle.tools import ToolTable
@@ -42,6 +42,7 @@ __all__ = [
     "learn_alone",
     "put_together",
 ]
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

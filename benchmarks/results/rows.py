@@ -67,6 +67,7 @@ def _at(threshold: float | None) -> ManagerConfig:
 
 
 DEFAULT: Final = Row("default", f"+ shell reads: the default, θ = {_ALL.threshold}", _ALL)
+LOWER: Final = Row("lower", "θ = 0.2", _at(0.2))
 TOKENS: Final = Row("tokens", "θ* by tokens, at each point of a session", _at(None))
 COUNTED: Final = Row("counted", "θ* counted, one number an agent", _ALL, counted=True)
 
@@ -74,13 +75,18 @@ COUNTED: Final = Row("counted", "θ* counted, one number an agent", _ALL, counte
 MAIN: Final = (
     *(Row(rule.name, _TITLES.get(rule.name, rule.title), rule.config) for rule in RULES if rule.config != _ALL),
     DEFAULT,
-    Row("lower", "θ = 0.2", _at(0.2)),
+    LOWER,
     TOKENS,
     COUNTED,
 )
 
-#: The library at ever lower thresholds, beside the floor.
-SWEEP: Final = (DEFAULT, MAIN[-3], *(Row(f"at {share}", f"θ = {share}", _at(share)) for share in (0.1, 0.05)))
+#: The library at falling thresholds, beside the floor.
+SWEEP: Final = (
+    *(Row(f"at {share}", f"θ = {share}", _at(share)) for share in (0.6, 0.5, 0.4)),
+    DEFAULT,
+    LOWER,
+    *(Row(f"at {share}", f"θ = {share}", _at(share)) for share in (0.1, 0.05)),
+)
 
 FLOOR: Final = tuple(
     Row(

@@ -98,7 +98,7 @@ class Study:
         jobs: list[Job] = []
         for group in self.groups:
             folds = range(self.folds(group))
-            jobs += [Job(group, "fold", fold, name) for name in names for fold in folds]
+            jobs += [Job(group, "fold", fold, name) for fold in folds for name in names]
             if "main" in self.only:
                 jobs += [Job(group, "half", 0, row.name) for row in MAIN]
             if "curve" in self.only and group in self.curve_groups():
@@ -110,8 +110,9 @@ class Study:
         return min(FOLDS, len({trace.split_key for trace in self.place.groups[group]}))
 
     def curve_groups(self) -> list[str]:
-        """The groups with most turns."""
-        return sorted(self.groups, key=lambda group: -self.turns(group))[:CURVE_GROUPS]
+        """The groups with most turns, of those with sessions enough."""
+        enough = [group for group in self.groups if self.sizes(group)]
+        return sorted(enough, key=lambda group: -self.turns(group))[:CURVE_GROUPS]
 
     def turns(self, group: str) -> int:
         """Turns of a group's sessions."""
@@ -146,12 +147,10 @@ class Study:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def _folds(self, group: str, row: str, route: str = "") -> list[Measured]:
-        return [
-            self.place.done(Job(group, "fold", fold, row, route=route)) for fold in range(self.folds(group))
-        ]
+        return [self.place.done(Job(group, "fold", fold, row, route=route)) for fold in range(self.folds(group))]
 
     def report(self, row: str, group: str | None = None, kind: str = "fold") -> Report:
-        """What a row showed on a group, or on all of them: every session is replayed once, or those of the second half."""
+        """What a row showed on a group, or on all: every session replayed once, or those of the second half."""
         groups = self.groups if group is None else [group]
         found: list[Measured] = []
         for each in groups:
@@ -176,7 +175,7 @@ class Study:
         return points
 
     def skills(self) -> list[Skill]:
-        """The routes of which most lookups were used, each replayed alone, the best of each group first."""
+        """The routes of which most lookups were used, each replayed alone, the most useful first."""
         used: list[tuple[int, int, int, str, str]] = []
         for group, name in self.candidates():
             totals: dict[str, int] = defaultdict(int)

@@ -1,111 +1,19 @@
-"""The measuring instrument: what counts as saved, as a detour, and that nothing is learned where it is measured."""
+"""Measuring: nothing is learned where it is measured, and a share comes with an interval."""
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
-from waggle import Call, ManagerConfig, MineConfig, Result, Route, ToolTable
-from waggle.evaluate import (
-    Score,
-    bootstrap,
-    group_of,
-    learn,
-    mean_result_tokens,
-    measure,
-    replay_trace,
-    split,
-)
-from waggle.routes import RouteStep, named
-from waggle.traces import Trace, TraceBuilder
+from tests.waggle.recorded import trace
+from waggle import ManagerConfig, MineConfig
+from waggle.evaluate import Library, Score, bootstrap, group_of, learn, measure, split
+from waggle.traces import TraceBuilder
 
-TOOLS = ToolTable()
 LS = ("ls", {"path": "src"})
 A, B, C = (("read", {"path": p}) for p in ("a.py", "b.py", "c.py"))
 WRITE = ("write", {"path": "a.py", "content": "x"})
-
-
-def trace(*turns: list[tuple[str, dict[str, Any]]], session: str = "s", **facts: Any) -> Trace:
-    """A session; each turn's calls start together and end in order."""
-    builder, ids = TraceBuilder(), itertools.count()
-    for number, calls in enumerate(turns):
-        named_calls = [(f"c{next(ids)}", tool, args) for tool, args in calls]
-        for one, tool, args in named_calls:
-            builder.call(Call(tool, args, id=one), number)
-        for one, _, args in named_calls:
-            ok = args.get("fails") is None
-            builder.result(one, Result(f"text of {args.get('path')}" * 4, ok=ok))
-    return builder.build(session=session, agent="host/model", source="o/r:x@1", **facts)
-
-
-def route(*steps: tuple[str, dict[str, Any]]) -> Route:
-    return named(Route("", tuple(RouteStep(tool, args) for tool, args in steps)))
-
-
-def score(one: Trace, *routes: Route) -> Score:
-    return replay_trace(one, routes, ManagerConfig(), TOOLS, {"": 10.0})
-
-
-def test_a_turn_whose_calls_were_all_answered_is_saved() -> None:
-    got = score(trace([LS], [A], [B], [C]), route(LS, A, B, C))
-    assert (got.turns, got.saved, got.lookups, got.used, got.detours) == (4, 2, 2, 2, 0)
-
-
-def test_a_turn_with_one_call_unanswered_is_not_saved_though_the_lookup_is_used() -> None:
-    got = score(trace([LS], [A], [B, C]), route(LS, A, B))
-    assert (got.saved, got.lookups, got.used) == (0, 1, 1)
-
-
-def test_a_lookup_the_agent_never_asks_for_is_a_detour() -> None:
-    got = score(trace([LS], [A], [C], [C]), route(LS, A, B))
-    assert (got.saved, got.lookups, got.used, got.detours) == (0, 1, 0, 1)
-    assert got.tokens_spent == 10 * 2  # its mean length, in each of the two turns left
-
-
-def test_a_lookup_asked_for_only_after_a_write_is_a_detour() -> None:
-    got = score(trace([LS], [A], [WRITE], [B]), route(LS, A, B))
-    assert (got.saved, got.used, got.detours) == (0, 0, 1)
-
-
-def test_a_call_of_the_same_turn_cannot_be_answered_any_more() -> None:
-    got = score(trace([LS], [A, B], [C]), route(LS, A, B))
-    assert (got.saved, got.lookups) == (0, 0)  # b.py had been read by the time the strategies were asked
-
-
-def test_a_recorded_failure_answers_nothing() -> None:
-    failing = ("read", {"path": "b.py", "fails": "yes"})
-    got = score(trace([LS], [A], [failing], [C]), route(LS, A, failing))
-    assert (got.saved, got.used) == (0, 0)
-
-
-def test_one_lookup_answers_at_most_one_call() -> None:
-    got = score(trace([LS], [A], [B], [B]), route(LS, A, B))
-    assert (got.saved, got.used) == (1, 1)
-
-
-def test_a_saved_turn_spares_its_context_and_its_calls_in_every_turn_after_it() -> None:
-    one = trace([LS], [A], [B], [C])
-    got = score(one, route(LS, A, B))
-    call = [len(f'{{"path":"{p}"}}') // 4 for p in ("src", "a.py", "b.py")]
-    result = [len(f"text of {p}" * 4) // 4 for p in ("src", "a.py")]
-    assert got.tokens_saved == call[0] + call[1] + sum(result) + call[2] * 1
-    assert got.tokens_spent == 0
-
-
-def test_the_ceiling_counts_reads_whose_arguments_stood_in_earlier_results() -> None:
-    builder = TraceBuilder()
-    builder.call(Call("ls", {"path": "src"}, id="1"), 0)
-    builder.result("1", Result("a.py\nline 12\n"))
-    builder.call(Call("read", {"path": "a.py", "limit": 12}, id="2"), 1)
-    builder.result("2", Result("text"))
-    builder.call(Call("read", {"path": "a.py", "limit": 1}, id="3"), 2)
-    builder.result("3", Result("text"))
-    builder.call(Call("write", {"path": "a.py"}, id="4"), 3)
-    builder.result("4", Result("ok"))
-    got = score(builder.build(session="s", agent="a", source="x"), route(LS, A, B))
-    assert (got.turns, got.ceiling) == (4, 1)
 
 
 # --- splitting and grouping ------------------------------------------------------------------------------------
@@ -129,26 +37,61 @@ def test_a_sessions_memory_is_its_hosts_in_its_repository() -> None:
 # --- learning and the whole ------------------------------------------------------------------------------------
 
 
+LOOP = [[LS], [A], [B], [WRITE]]
+
+
 def test_what_repeats_in_a_session_is_learned_and_saves_turns_in_another() -> None:
-    loop = [[LS], [A], [B], [WRITE]]
-    learn_on = [trace(*loop * 4, session="one")]
-    replay_on = [trace(*loop, session="two"), trace([C], [WRITE], session="three")]
-    report, routes = measure("host (o/r)", "exact calls", learn_on, replay_on, ManagerConfig(sweep_calls=1))
-    assert [[s.args["path"] for s in r.steps] for r in routes] == [["src", "a.py", "b.py"]]
+    learn_on = [trace(*LOOP * 4, session="one")]
+    replay_on = [trace(*LOOP, session="two"), trace([C], [WRITE], session="three")]
+    config = ManagerConfig(sweep_calls=1, reach=False)
+    report, library = measure("host (o/r)", "exact calls", learn_on, replay_on, config)
+    assert [[s.args["path"] for s in r.steps] for r in library.routes] == [["src", "a.py", "b.py"]]
     assert (report.total("saved"), report.total("turns"), report.precision) == (1, 6, 1.0)
     assert report.saved.value == pytest.approx(1 / 6)
     assert report.saved.low <= report.saved.value <= report.saved.high
+    assert (report.learned_on, report.routes, len(report.scores)) == (1, 1, 2)
+
+
+def test_what_is_read_after_a_kind_of_call_is_learned_by_sessions_and_saves_turns_in_another() -> None:
+    """No two sessions make the same calls, so no run of calls repeats; the file that a search names is read each time."""
+    sessions = [
+        trace(
+            [("grep", {"pattern": f"p{n}"}, f"src/f{n}.py:{n + 40}:def p{n}")],
+            [("read", {"path": f"src/f{n}.py", "offset": n + 30, "limit": 40})],
+            [WRITE],
+            session=f"s{n}",
+        )
+        for n in range(8)
+    ]
+    report, library = measure("g", "r", sessions[:6], sessions[6:], ManagerConfig())
+    followed = [(route.after.site, route.steps[0].tool) for route in library.routes if route.after]
+    assert set(followed) == {("search | lines of one file", "read")}
+    assert len(followed) == len(library.routes)
+    assert library.counts.sessions.most_common(1)[0][1] == 6
+    assert (report.total("saved"), report.total("used"), report.precision) == (2, 2, 1.0)
+    exact, _ = measure("g", "r", sessions[:6], sessions[6:], ManagerConfig(reach=False))
+    assert exact.total("lookups") == 0
+
+
+def test_one_session_given_many_times_is_one_session() -> None:
+    once = learn([trace(*LOOP)], ManagerConfig())
+    again = learn([trace(*LOOP)] * 9, ManagerConfig())
+    assert (again.counts, again.routes) == (once.counts, once.routes)
+
+
+def test_replaying_teaches_the_library_nothing() -> None:
+    library = learn([trace(*LOOP * 4)], ManagerConfig(sweep_calls=1))
+    before = replace(library.counts, digests=dict(library.counts.digests))
+    measured, same = measure("g", "r", [trace(*LOOP * 4)], [trace(*LOOP, session="two")], ManagerConfig(sweep_calls=1))
+    assert measured.total("turns") == 4
+    assert same.counts == library.counts == before
+    assert len(library.counts.digests) == 1
 
 
 def test_the_originals_rule_learns_the_same_habit() -> None:
-    loop = [[LS], [A], [B], [WRITE]]
-    routes = learn([trace(*loop * 4)], ManagerConfig.original(sweep_calls=1))
-    assert any([s.args["path"] for s in r.steps] == ["src", "a.py", "b.py"] for r in routes)
-
-
-def test_mean_lengths_come_from_successful_reads_alone() -> None:
-    one = trace([LS], [("read", {"path": "x", "fails": "y"})], [WRITE])
-    assert mean_result_tokens([one], TOOLS) == {"ls": 11.0, "": 11.0}
+    library = learn([trace(*LOOP * 4)], ManagerConfig.original(sweep_calls=1))
+    assert any([s.args["path"] for s in r.steps] == ["src", "a.py", "b.py"] for r in library.routes)
+    assert library.counts == Library().counts
 
 
 def test_an_interval_comes_from_resampling_tasks_and_is_the_same_every_time() -> None:
@@ -158,15 +101,6 @@ def test_an_interval_comes_from_resampling_tasks_and_is_the_same_every_time() ->
     assert bootstrap([Score("s", "t", turns=4, saved=1)]) == bootstrap([Score("s", "t", turns=4, saved=1)] * 1)
     one_task = bootstrap([Score("s", "t", turns=4, saved=1), Score("z", "t", turns=4, saved=3)])
     assert (one_task.low, one_task.value, one_task.high) == (0.5, 0.5, 0.5)
-
-
-def test_arguments_that_were_cut_in_the_recording_are_never_called_again() -> None:
-    from dataclasses import replace
-
-    one = trace([LS], [A], [B], [C])
-    cut = replace(one, steps=tuple(replace(s, args_cut=s.call.args == B[1]) for s in one.steps))
-    got = score(cut, route(LS, A, B))
-    assert (got.saved, got.used, got.detours) == (0, 0, 1)
 
 
 def test_configurations_of_the_two_rules_are_what_their_names_say() -> None:

@@ -188,7 +188,8 @@ def test_a_directory_named_like_a_file_and_a_huge_file_are_listed(store: Store) 
 @pytest.mark.parametrize(
     ("change", "where"),
     [
-        ({"waggle_route": 2}, "$.waggle_route"),
+        ({"waggle_route": 0}, "$.waggle_route"),
+        ({"waggle_route": 3}, "$.waggle_route"),
         ({"waggle_route": True}, "$.waggle_route"),
         ({"steps": "x"}, "$.steps"),
         ({"steps": []}, "$.params"),
@@ -203,6 +204,10 @@ def test_a_directory_named_like_a_file_and_a_huge_file_are_listed(store: Store) 
         ({"learned_at": "2026-01-01T00:00:00"}, "$.learned_at"),
         ({"disabled": []}, "$.disabled"),
         ({"name": 7}, "$.name"),
+        ({"after": []}, "$.after"),
+        ({"after": {"target": {}, "counts": {}}}, "$.after.site"),
+        ({"after": {"site": "search", "target": {}, "counts": {}}}, "$.after.target"),
+        ({"after": {"site": "search", "target": {"tool": "ls", "form": "", "args": {}}, "counts": {}}}, "$.after.counts"),
     ],
 )
 def test_a_route_file_that_is_wrong_gives_one_error_with_its_place(change: dict[str, Any], where: str) -> None:
@@ -504,7 +509,7 @@ def test_a_repeated_route_is_written_once_and_used_at_once(store: Store) -> None
         asked.append(args["path"])
         return "text"
 
-    with Manager(ManagerConfig(sweep_calls=4), store=store) as manager:
+    with Manager(ManagerConfig(sweep_calls=4, reach=False), store=store) as manager:
         for _ in range(5):
             for tool, path in (("ls", "src"), ("read", "a"), ("read", "b")):
                 manager.observe(Call(tool, {"path": path}), "x")
@@ -519,8 +524,13 @@ def test_a_repeated_route_is_written_once_and_used_at_once(store: Store) -> None
     assert one.learned_at is not None
     stat = read_ledger(store.ledger_path)[one.name]
     assert (stat.uses, stat.fails, stat.yield_tokens) == (1, 0, 1)
-    last = json.loads(store.ledger_path.read_text().splitlines()[-1])
-    assert (last["name"], last["steps"], last["strategy"]) == (one.name, 1, "routes")
+    lines = [json.loads(line) for line in store.ledger_path.read_text().splitlines()]
+    assert [(line["name"], line["steps"], line.get("event"), line.get("strategy")) for line in lines] == [
+        (one.name, 3, "promoted", None),
+        (one.name, 1, None, "routes"),
+        (one.name, 0, "detour", "routes"),  # the session ended before the agent asked for it
+        (one.name, 0, "window", "routes"),
+    ]
 
 
 def test_a_lookup_that_fails_is_a_failure_and_no_use(store: Store) -> None:
@@ -554,7 +564,7 @@ def test_a_rotation_or_a_part_of_a_stored_route_is_no_new_route(store: Store) ->
         for _ in range(20):
             for step in LOOK.steps:
                 manager.observe(Call(step.tool, step.args), "x")
-    assert len(load_routes(store)) == 1
+    assert len([one for one in load_routes(store) if not one.after]) == 1
 
 
 @pytest.mark.case("HC-19")
@@ -564,14 +574,17 @@ def test_a_store_that_cannot_be_written_is_reported_once_and_the_agent_goes_on(
     (tmp_path / "blocked").write_text("a file where a directory should be")
     store = Store(tmp_path / "blocked" / "skills", tmp_path / "blocked" / "ledger.jsonl")
     with Manager(ManagerConfig(sweep_calls=1), store=store) as manager:
-        for _ in range(8):
+        for number in range(16):
+            session = manager.session(str(number // 8))
             for step in LOOK.steps:
-                manager.observe(Call(step.tool, step.args), "x")
-            manager.observe(Call("write", {}), "ok")
+                session.observe(Call(step.tool, step.args), "x")
+            session.observe(Call("write", {}), "ok")
         assert manager.routes() > 0
     warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-    assert len(warnings) == 2  # the store cannot be read, and cannot be written
-    assert any("WAGGLE_HOME" in text for text in warnings)
+    kinds = ("routes cannot be read from", "a route could not be written to", "a session could not be counted")
+    assert [text.startswith(kind) for text, kind in zip(warnings, kinds, strict=True)] == [True] * 3
+    assert all("WAGGLE_HOME" in text for text in warnings[1:])
+    assert manager.faults()["a session could not be counted"] == 2
 
 
 def test_a_recorded_habit_becomes_a_script_that_really_runs(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import click
 
 from waggle import jsonvalue
 from waggle.cli.app import EXIT_CODES, cli
+from waggle.receipts import Answer
 from waggle.settings import describe_settings
 
 if TYPE_CHECKING:
@@ -119,6 +120,33 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "ledger.last_settled": "when a lookup was last settled, or null",
         "files[]": "paths of its files",
         "skill": "the text of `SKILL.md`",
+    },
+    "why": {
+        "name": "the skill",
+        "occurrences": "occurrences when it was learned",
+        "sessions": "sessions they were in",
+        "after": "the kind of call that it follows, in words; this and the next two only where it follows one",
+        "values.NAME": "where the value of this argument comes from, in words; `lines`: which lines of the file",
+        "evidence[].where": "what narrows the kind of call down; empty for all of it",
+        "evidence[].times": "times such a call gave something to read",
+        "evidence[].read": "times the agent then read it, before its next write",
+        "evidence[].chance": "the chance that is counted from both, 0 to 1",
+        "evidence[].made": "whether that is enough for the lookup to be made",
+        "evidence[].lines": "lines that are looked up, in words; empty without a range",
+        "listed[].session": "with TRACE: the session of an occurrence",
+        "listed[].call": "its call, counted from 0",
+        "listed[].names": "what the route names there; empty for nothing",
+        "listed[].read": "what the agent read, before its next write; empty for nothing of the kind",
+        "listed[].agreed": "whether it read what the route names",
+        "problems[]": "what of the recordings was left out, `path:line: problem`",
+    },
+    "why-not": {
+        "name": "the skill",
+        "answers[].session": "the session",
+        "answers[].call": "the call, counted from 0",
+        "answers[].answer": "what the route did after it: " + ", ".join(f"`{answer.value}`" for answer in Answer),
+        "answers[].detail": "the same in words, with the numbers",
+        "problems[]": "what of the recordings was left out, `path:line: problem`",
     },
     "stats": {
         "effect.sessions": "conversations with a window of either kind",

@@ -15,7 +15,7 @@ from waggle.reach.targets import LinesTarget, call_target, lines_targets, may_be
 if TYPE_CHECKING:
     from waggle.calls import Result, Step
     from waggle.extents import Extents, Shown
-    from waggle.reach.targets import Cell
+    from waggle.reach.targets import Cell, Target
 
 __all__ = ["ReachLearner"]
 
@@ -26,7 +26,7 @@ class _Window:
 
     seen: Seen
     offers: set[str]  # what it offered to read that was not known yet
-    reached: dict[str, Cell] = field(default_factory=dict)
+    reached: dict[Target, Cell] = field(default_factory=dict)
 
 
 class ReachLearner:
@@ -41,7 +41,7 @@ class ReachLearner:
         self._windows: list[_Window] = []
         self._offered: dict[tuple[str, str], list[int]] = {}  # lines by file and kind, since the last write
         self._counts = ReachCounts()
-        self._reached: set[tuple[str, str]] = set()
+        self._by_target: dict[Target, dict[str, Counter[Cell]]] = {}
         self._digest = blake2b(digest_size=8)
         self._calls = 0
         self._chars = 0  # of the windows' results
@@ -68,7 +68,7 @@ class ReachLearner:
         has_range = isinstance(described, LinesTarget) and described.around != "whole"
         for window in self._windows:
             if window.seen.step.seq == seq:
-                window.reached.setdefault(target, (0, 0) if has_range else NO_CELL)
+                window.reached.setdefault(described, (0, 0) if has_range else NO_CELL)
 
     def _fresh(self, seen: Seen) -> set[str]:
         """What a call offers that no call since the last write has offered."""
@@ -88,18 +88,22 @@ class ReachLearner:
         is_file = shown.kind == "lines" and bool(shown.path)
         if is_file:
             self._note_reading(step, shown, result)
-        for window in self._windows:
+        paths = [name for name in step.args if name.startswith(("path", "dir"))] if step.form else spec.paths
+        for number, window in enumerate(self._windows, -len(self._windows)):
             if step.overlapped and window.seen.step.seq >= step.seq - 1:
                 continue
-            linked = False
-            if is_file:
-                for lines_target, cell in lines_targets(shown, step, window.seen, self._path_arg(step)):
-                    linked = True
-                    if lines_target.offer in window.offers:
-                        window.reached.setdefault(lines_target.key, cell or NO_CELL)
-            if not linked:
-                paths = [name for name in step.args if name.startswith(("path", "dir"))] if step.form else spec.paths
-                window.reached.setdefault(call_target(step, window.seen, paths).key, NO_CELL)
+            linked = is_file and self._link(step, shown, window)
+            if not linked and number >= -_CALL_WINDOWS:
+                window.reached.setdefault(call_target(step, window.seen, paths), NO_CELL)
+
+    def _link(self, step: Step, shown: Shown, window: _Window) -> bool:
+        """Note the lines of a file that a call named; False when it named no such file."""
+        linked = False
+        for target, cell in lines_targets(shown, step, window.seen, self._path_arg(step)):
+            linked = True
+            if target.offer in window.offers:
+                window.reached.setdefault(target, cell or NO_CELL)
+        return linked
 
     def _path_arg(self, step: Step) -> str:
         """The argument with the path of the file that is read; empty for a shell command."""
@@ -123,23 +127,30 @@ class ReachLearner:
     def _close(self, window: _Window) -> None:
         self._chars -= window.seen.size
         levels = window.seen.site.levels()
-        self._counts.seen.update(levels)
-        for offer in window.offers:
-            self._counts.seen.update(offer_key(level, offer) for level in levels)
+        seen = self._counts.seen
+        for level in levels:
+            seen[level] += 1
+            for offer in window.offers:
+                seen[offer_key(level, offer)] += 1
         for target, cell in window.reached.items():
-            if not may_be_kept(target):
-                continue
-            by_site = self._counts.reached.setdefault(target, {})
+            by_site = self._by_target.setdefault(target, {})
             for level in levels:
-                by_site.setdefault(level, Counter())[cell] += 1
-            if (target, levels[0]) not in self._reached:
-                self._reached.add((target, levels[0]))
-                self._counts.sessions[target, levels[0]] += 1
+                cells = by_site.get(level)
+                if cells is None:
+                    cells = by_site[level] = Counter()
+                cells[cell] += 1
 
     def close(self) -> ReachCounts:
         """End the session and give its counts."""
         self._close_windows()
         counts, self._counts = self._counts, ReachCounts()
+        by_target, self._by_target = self._by_target, {}
+        for target, by_site in by_target.items():
+            if may_be_kept(target):
+                counts.reached[target.key] = by_site
+                for site in by_site:
+                    if site.count(" | ") == 1:  # the coarsest level
+                        counts.sessions[target.key, site] = 1
         if self._calls:
             counts.digests[self._digest.hexdigest()] = None
             counts.lengths[-(-self._calls // LENGTH_STEP)] += 1
@@ -151,5 +162,7 @@ class ReachLearner:
 _WINDOWS: Final = 16
 #: Characters of their results that are held.
 _WINDOW_CHARS: Final = 512 * 1024
+#: Of these, the latest that a read is traced to which is no read of a file they name.
+_CALL_WINDOWS: Final = 3
 #: Lines between two offers in one file that are one: what is read around either shows the other.
 _NEAR: Final = 20

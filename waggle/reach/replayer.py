@@ -164,8 +164,10 @@ class ReachStudent:
         self._lock = threading.Lock()
 
     def observe(self, step: Step, result: Result) -> None:
-        """Note a completed call; cheap."""
+        """Note a completed call; cheap, unless nobody has studied for long."""
         self._unread.append((step, shortened(result)))
+        if len(self._unread) > _UNREAD:
+            self.study()
 
     def answered(self, seq: int, target: str) -> None:
         """Note that a lookup made after the call with this number was used."""
@@ -201,5 +203,6 @@ def _call_key(lookup: Lookup) -> tuple[str, bytes]:
 
 _FRESH: Final = 16  # latest calls whose sites are looked at: more than a model makes in one turn
 _READS: Final = 256  # reads since the last write that are remembered
+_UNREAD: Final = 256  # calls noted before they are counted on the spot
 _NEAR: Final = 10  # lines: when a line and what follows it so far are known, nothing is read around it
 _CALL_CHARS: Final = 120  # characters of an ordinary call

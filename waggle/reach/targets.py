@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from waggle import jsonvalue, redact
+from waggle.calls import part_of
 from waggle.reach.sites import WHOLE_LINES
 from waggle.routes import in_checkout, inside_project
 from waggle.values import COPY, Place, Transform, apply, origins_in, read_path
@@ -57,13 +58,19 @@ class Source(NamedTuple):
         place: in the call before; None for a fixed value.
         transform: what is done to the value there.
         base: for a path, see `waggle.reach.sites.Seen.named`; None for what is no path.
-        value: the fixed value; a path inside the session's directory is kept relative to it.
+        fixed: the fixed value: a text as it is, anything else as canonical JSON, so that equal means equal as JSON. A
+            path inside the session's directory is kept relative to it.
     """
 
     place: Place | None = None
     transform: Transform = COPY
     base: str | None = None
-    value: JsonValue = None
+    fixed: str | bytes | None = None
+
+    @property
+    def value(self) -> JsonValue:
+        """The fixed value."""
+        return self.fixed if isinstance(self.fixed, str) or self.fixed is None else jsonvalue.loads(self.fixed)
 
     def bind(self, seen: Seen) -> JsonValue:
         """The value for this result; None where there is none."""
@@ -217,7 +224,7 @@ def _source_json(source: Source) -> JsonValue:
 def _read_source(entry: JsonValue) -> Source:
     match entry:
         case {"value": value}:
-            return Source(value=value)
+            return Source(fixed=part_of(value))
         case {"from": str(text), **rest}:
             name = _ROOT.match(text)
             root = _ROOTS.get(name[0]) if name else None
@@ -230,7 +237,7 @@ def _read_source(entry: JsonValue) -> Source:
             raise ValueError("not a source")
 
 
-def _read_transform(entry: JsonValue) -> Transform:
+def _read_transform(entry: object) -> Transform:
     match entry:
         case None:
             return COPY
@@ -324,14 +331,19 @@ def call_target(step: Step, seen: Seen, paths: Sequence[str]) -> CallTarget:
         paths: arguments that are paths.
     """
     return CallTarget(
-        step.tool, step.form, tuple((name, _source(name, step.args[name], seen, paths)) for name in sorted(step.args))
+        step.tool,
+        step.form,
+        tuple(
+            [
+                (name, _source(name, step.args[name], part, seen, paths))
+                for name, part in zip(step.shape[1:], step.parts, strict=True)
+            ]
+        ),
     )
 
 
-@lru_cache(maxsize=4096)
-def may_be_kept(key: str) -> bool:
-    """Whether a target may be written to disk, by its key: no fixed value is long or looks like a secret."""
-    target = read_target(key)
+def may_be_kept(target: Target) -> bool:
+    """Whether a target may be written to disk: no fixed value is long or looks like a secret."""
     for name, source in target.args if isinstance(target, CallTarget) else ():
         value = source.value
         if source.place is None and (
@@ -361,7 +373,7 @@ def _answer_lines(form: str) -> int:
     return 200 if form else 800
 
 
-def _source(name: str, value: JsonValue, seen: Seen, paths: Sequence[str]) -> Source:
+def _source(name: str, value: JsonValue, part: str | bytes, seen: Seen, paths: Sequence[str]) -> Source:
     if name in paths and isinstance(value, str):
         path = seen.full_path(value, "")
         if path == seen.shown.path:
@@ -370,11 +382,11 @@ def _source(name: str, value: JsonValue, seen: Seen, paths: Sequence[str]) -> So
                 return Source(Place("args", (own,)))
         if found := seen.named.get(path):
             return Source(Place("files", (found[0], "path")), COPY, found[1])
-        return Source(value=inside_project(value, seen.directory or None))
+        return Source(fixed=part_of(inside_project(value, seen.directory or None)))
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         if seen.shown.kind == "lines" and not isinstance(value, str):
-            return Source(value=value)
+            return Source(fixed=part)
         for origin in origins_in(value, seen.step.seq, seen.content):
             if origin.place.root != "result" or seen.shown.kind == "":
                 return Source(origin.place, origin.transform)
-    return Source(value=inside_project(value, seen.directory or None))
+    return Source(fixed=part_of(inside_project(value, seen.directory or None)) if isinstance(value, str) else part)

@@ -46,7 +46,7 @@ def test_every_command_option_and_exit_code_is_documented() -> None:
     codes = {value for name, value in vars(_defaults).items() if name.startswith("EXIT_") and isinstance(value, int)}
     assert {code for code, _ in EXIT_CODES} == codes
     assert all(f"| {code} |" in text for code in codes)
-    read = {"demo", "ls", "show", "replay", "stats", "verify", "doctor", "config"}
+    read = {"demo", "ls", "show", "why", "why-not", "replay", "stats", "verify", "doctor", "config"}
     assert set(commands()) == {*read, "mine", "gc", "export"}
     for name, one in commands().items():
         assert f"## waggle {name}\n" in text

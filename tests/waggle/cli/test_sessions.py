@@ -31,26 +31,37 @@ from waggle import (
 )
 from waggle.cli.demo import demo_text, run_demo
 from waggle.cli.measuring import RULES, Group, verdicts
+from waggle.manager import COUNTS_FILE
+from waggle.reach.table import read_counts
 from waggle.traces import read_traces
 
 # --- mine -----------------------------------------------------------------------------------------------------
 
 
+def statuses(*args: object) -> dict[str, str]:
+    """What ``waggle mine`` says of each skill, by name."""
+    return {each["name"]: each["status"] for each in ran_json("mine", *args)["skills"]}
+
+
 def test_mine_writes_new_skills_and_knows_them_the_next_time(home: Home, sessions: Path) -> None:
     first = ran_json("mine", sessions)
-    assert [(each["status"], each["steps"], each["seen"]) for each in first["skills"]] == [("new", 3, 4)]
+    counted = [(each["steps"], each["seen"], each["sessions"]) for each in first["skills"]]
+    assert counted == [(3, 4, 1), *[(1, 5, 2)] * 3]  # the run of calls, then reads that follow a kind of call
+    assert {each["status"] for each in first["skills"]} == {"new"}
     assert first["sessions"] == 2
-    name = first["skills"][0]["name"]
-    assert read_ledger(home.project.ledger_path)[name].last_promoted
+    names = [each["name"] for each in first["skills"]]
+    ledger = read_ledger(home.project.ledger_path)
+    assert all(ledger[name].last_promoted for name in names)
     before = snapshot(home.root)
-    assert [each["status"] for each in ran_json("mine", sessions)["skills"]] == ["known"]
+    assert statuses(sessions) == dict.fromkeys(names, "known")
     assert snapshot(home.root) == before
-    assert "known   " + name in ran("mine", sessions)
+    assert all("known   " + name in ran("mine", sessions) for name in names)
 
 
 def test_mine_learns_what_a_manager_learns_live(home: Home, sessions: Path) -> None:
-    learned = evaluate.learn(read_traces(sessions), ManagerConfig())
-    assert [each["name"] for each in ran_json("mine", sessions)["skills"]] == [each.name for each in learned]
+    library = evaluate.learn(read_traces(sessions), ManagerConfig())
+    assert [each["name"] for each in ran_json("mine", sessions)["skills"]] == [each.name for each in library.routes]
+    assert read_counts(home.project.ledger_path.with_name(COUNTS_FILE)) == library.counts
 
 
 def test_mine_keeps_what_a_person_has_edited(home: Home, sessions: Path) -> None:
@@ -58,7 +69,9 @@ def test_mine_keeps_what_a_person_has_edited(home: Home, sessions: Path) -> None
     path = home.project.directory / name / "SKILL.md"
     path.write_text(path.read_text().replace("It has no parameters", "Beware"))
     before = snapshot(home.root)
-    assert [each["status"] for each in ran_json("mine", sessions)["skills"]] == ["edited"]
+    told = statuses(sessions)
+    assert [each for each in told if told[each] != "known"] == [name]
+    assert told[name] == "edited"
     assert snapshot(home.root) == before
 
 
@@ -67,7 +80,9 @@ def test_mine_does_not_write_over_a_folder_that_holds_something_else(home: Home,
     folder = home.project.directory / name
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("mine")
-    assert [each["status"] for each in ran_json("mine", sessions)["skills"]] == ["edited"]
+    told = statuses(sessions)
+    assert [each for each in told if told[each] != "new"] == [name]
+    assert told[name] == "edited"
     assert [path.name for path in folder.iterdir()] == ["SKILL.md"]
 
 
@@ -78,7 +93,7 @@ def test_mine_with_dry_run_says_the_same_and_writes_nothing(home: Home, sessions
     assert not (home.root / ".waggle").exists()
     assert dry["dry_run"]
     assert dry["skills"] == ran_json("mine", sessions)["skills"]
-    assert ran_json("mine", sessions, "--dry-run")["skills"][0]["status"] == "known"
+    assert set(statuses(sessions, "--dry-run").values()) == {"known"}
 
 
 def test_mine_stores_paths_of_the_project_relative_to_it(home: Home, tmp_path: Path) -> None:
@@ -88,10 +103,11 @@ def test_mine_stores_paths_of_the_project_relative_to_it(home: Home, tmp_path: P
 
 
 def test_mine_learns_into_the_users_store_or_another_folder(home: Home, sessions: Path, tmp_path: Path) -> None:
-    (skill,) = ran_json("mine", sessions, "--user")["skills"]
-    assert home.user.read(skill["name"])
+    names = list(statuses(sessions, "--user"))
+    assert names
+    assert all(home.user.read(name) for name in names)
     ran("mine", sessions, "--to", tmp_path / "out")
-    assert (tmp_path / "out" / skill["name"] / "SKILL.md").is_file()
+    assert all((tmp_path / "out" / name / "SKILL.md").is_file() for name in names)
     assert (tmp_path / "out" / "ledger.jsonl").is_file()
     assert not (home.root / ".waggle").exists()
 
@@ -103,7 +119,13 @@ def test_mine_remembers_the_project_for_promotion_to_the_user(home: Home, sessio
 
 def test_mine_follows_the_settings(home: Home, sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAGGLE_MINE_K", "5")
+    assert {each["steps"] for each in ran_json("mine", sessions, "--dry-run")["skills"]} == {1}  # by sessions
+    monkeypatch.setenv("WAGGLE_MIN_SESSIONS", "3")
     assert ran_json("mine", sessions)["skills"] == []
+    monkeypatch.delenv("WAGGLE_MIN_SESSIONS")
+    monkeypatch.setenv("WAGGLE_REACH", "false")
+    assert ran_json("mine", sessions)["skills"] == []
+    monkeypatch.delenv("WAGGLE_REACH")
     monkeypatch.setenv("WAGGLE_MINE_K", "3")
     monkeypatch.setenv("WAGGLE_TOOLS_DENY", "LS,Read")
     assert ran_json("mine", sessions)["skills"] == []
@@ -170,9 +192,11 @@ def test_mine_leaves_alone_what_it_cannot_read(home: Home, sessions: Path) -> No
     name = ran_json("mine", sessions)["skills"][0]["name"]
     folder = home.project.directory / name
     (folder / "SKILL.md").write_bytes(b"\xff")
-    assert [each["status"] for each in ran_json("mine", sessions)["skills"]] == ["edited"]
+    told = statuses(sessions)
+    assert (told.pop(name), set(told.values())) == ("edited", {"known"})
     (folder / "route.json").write_text("{}")
-    assert [each["status"] for each in ran_json("mine", sessions)["skills"]] == ["edited"]
+    told = statuses(sessions)
+    assert (told.pop(name), set(told.values())) == ("edited", {"known"})
     assert (folder / "route.json").read_text() == "{}"
 
 
@@ -199,13 +223,14 @@ def test_no_secret_of_a_recording_is_printed_or_written(home: Home, tmp_path: Pa
 
 def test_replay_puts_the_rules_side_by_side_with_the_numbers_of_the_library(home: Home, sessions: Path) -> None:
     document = ran_json("replay", sessions)
-    assert [each["name"] for each in document["rules"]] == ["original", "exact"]
+    names = ["original", "exact", "bound", "containment", "shell"]
+    assert [each["name"] for each in document["rules"]] == names == [rule.name for rule in RULES]
     assert [each["group"] for each in document["groups"]] == ["claude-code (ada/lift)", "total"]
     first, second = read_traces(sessions)
-    for name, config in (("original", ManagerConfig.original()), ("exact", ManagerConfig())):
-        report, _ = evaluate.measure("", "", [first], [second], config)
+    for rule in RULES:
+        report, _ = evaluate.measure("", "", [first], [second], rule.config)
         for group in document["groups"]:
-            shown = group["rules"][name]
+            shown = group["rules"][rule.name]
             counts = ("turns", "ceiling", "saved", "lookups", "used", "detours", "tokens_saved", "tokens_spent")
             assert {each: shown[each] for each in counts} == {each: report.total(each) for each in counts}
             assert shown["routes"] == report.routes
@@ -215,10 +240,12 @@ def test_replay_puts_the_rules_side_by_side_with_the_numbers_of_the_library(home
 
 def test_replay_prints_a_column_a_rule_and_what_each_comes_to(home: Home, sessions: Path) -> None:
     text = ran("replay", sessions)
-    assert re.search(r"^ +the original's rule +exact calls$", text, re.MULTILINE)
+    titles = r"the original's rule +exact calls +bound parameters +with containment +with shell reads"
+    assert re.search(rf"^ +{titles}$", text, re.MULTILINE)
     assert re.search(r"^claude-code \(ada/lift\)$", text, re.MULTILINE)
     assert re.search(r"^  turns saved +\S.* +1 \(25.0 %\)$", text, re.MULTILINE)
-    assert "exact calls: saved 1 of 4 turns (25.0 %; the ceiling is 2) and " in text
+    for rule in RULES:
+        assert f"{rule.title}: saved 1 of 4 turns (25.0 %; the ceiling is 2) and " in text
 
 
 def test_replay_says_in_plain_words_when_nothing_is_saved(home: Home, tmp_path: Path) -> None:

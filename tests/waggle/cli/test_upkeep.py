@@ -187,7 +187,7 @@ def test_the_offset_after_a_line_that_is_too_long_is_left_out_not_guessed(home: 
     ("name", "old", "new", "problem"),
     [
         pytest.param("route.json", '"def load"', '"def save"', ": the fingerprint is 'w1:", id="steps-edited"),
-        pytest.param("route.json", '"waggle_route": 1', '"waggle_route": 2', ": expected 1;", id="newer-route"),
+        pytest.param("route.json", '"waggle_route": 1', '"waggle_route": 3', ": expected 1 to 2;", id="newer-route"),
         pytest.param(
             "SKILL.md", "description: ", "description: List PRs: ", ":3: description must be quoted", id="unquoted"
         ),
@@ -342,7 +342,8 @@ def test_a_wrong_setting_stops_every_command_with_one_line_a_problem(home: Home)
 
 def test_the_home_location_is_used_everywhere(home: Home, sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAGGLE_LOCATION", "home")
-    name = ran_json("mine", sessions)["skills"][0]["name"]
+    names = {each["name"] for each in ran_json("mine", sessions)["skills"]}
     assert not (home.root / ".waggle").exists()
-    assert [each["name"] for each in ran_json("ls")["skills"]] == [name]
-    assert ran("verify").startswith("checked 1 skill")
+    assert {each["name"] for each in ran_json("ls")["skills"]} == names
+    assert ran("verify").startswith(f"checked {len(names)} skills")
+    assert ran_json("why", min(names), sessions)["problems"] == []
