@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from waggle import Call, LedgerEntry, Manager, ManagerConfig, Param, Result, Route, Store, ToolSpec, locate
-from waggle.routes import Disabled, RouteStep, named
+from waggle import Call, LedgerEntry, Manager, ManagerConfig, Param, Result, Route, Store, ToolSpec, ToolTable, locate
+from waggle.evaluate import learn
+from waggle.manager import COUNTS_FILE
+from waggle.routes import Disabled, RouteStep, named, with_params
 from waggle.settings import describe_settings, load_settings
-from waggle.skillfile import render_route
-from waggle.traces import TraceBuilder, dump_trace
+from waggle.skillfile import render_route, render_skill
+from waggle.traces import Trace, TraceBuilder, dump_trace
 
 DOCS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -42,6 +44,48 @@ def example_route() -> Route:
     return named(Route("", steps, (Param(1, "pattern"),), count=4, support=2, learned_at=AT))
 
 
+def example_session(name: str, line: int) -> Trace:
+    """A search, and a read around the line that it prints."""
+    builder = TraceBuilder()
+    calls = (
+        (Call("Grep", {"pattern": f"def {name}", "output_mode": "content"}, id="a"), f"src/{name}.py:{line}:def {name}"),
+        (Call("Read", {"file_path": f"src/{name}.py", "offset": line - 5, "limit": 25}, id="b"), "text\n" * 25),
+    )
+    for turn, (call, text) in enumerate(calls):
+        builder.call(call, turn)
+        builder.result(str(call.id), Result(text))
+    return builder.build(session=name, agent="claude-code/model", source="ada/lift:1@abc")
+
+
+def example_reach() -> Route:
+    """The reach route that the documents show."""
+    sessions = [example_session(name, line) for name, line in (("load", 40), ("save", 90), ("port", 12))]
+    learned = learn(sessions, ManagerConfig()).routes
+    (found,) = [one for one in learned if one.after and one.after.target.get("around") == "line"]
+    return dataclasses.replace(found, learned_at=AT)
+
+
+def example_counts() -> str:
+    """What one short session leaves in a project's counts."""
+    with tempfile.TemporaryDirectory() as place:
+        store = Store(Path(place) / "skills", Path(place) / "ledger.jsonl")
+        session = example_session("load", 40)
+        with Manager(store=store) as manager:
+            for step in session.steps:
+                manager.observe(step.call, step.result or "")
+        return store.ledger_path.with_name(COUNTS_FILE).read_text(encoding="utf-8")
+
+
+def example_shell_steps() -> str:
+    """The steps of a route of shell commands, as they stand in ``route.json``."""
+    tools = ToolTable()
+    steps: list[RouteStep] = []
+    for command in ("rg -n PORT src", "cd web && sed -n 1,80p app.ts"):
+        form, values = tools.spoken("bash", {"command": command})
+        steps.append(RouteStep("bash", values, form))
+    return json.dumps(with_params(steps, ()), indent=2) + "\n"
+
+
 def example_files() -> dict[str, str]:
     """Every file this version writes, as it writes it."""
     with tempfile.TemporaryDirectory() as place:
@@ -60,9 +104,22 @@ def example_files() -> dict[str, str]:
             LedgerEntry(route.name, 1, 1250, at=AT, strategy="routes"),
             LedgerEntry(route.name, 1, fail=True, at=AT, strategy="routes"),
         ]
+        after = example_reach().name
+        settled: dict[str, Any] = {"at": AT, "strategy": "reach"}
+        entries += [
+            LedgerEntry(after, event="used", saved_tokens=18250, **settled),
+            LedgerEntry(after, event="detour", spent_tokens=640, **settled),
+            LedgerEntry(after, event="window", calls=2, session="5f1d0c2a", **settled),
+            LedgerEntry(after, event="used", held=True, **settled),
+            LedgerEntry(after, event="window", held=True, calls=3, session="5f1d0c2a", **settled),
+        ]
         found["ledger.jsonl"] = "".join(entry.encode().decode() + "\n" for entry in entries)
         locate.remember_project(base, Path("/home/ada/lift"))
         found["projects.json"] = (base / "projects.json").read_text(encoding="utf-8")
+    found["reach SKILL.md"] = render_skill(example_reach(), has_script=False)
+    found["reach route.json"] = render_route(example_reach())
+    found["counts.json"] = example_counts()
+    found["shell steps"] = example_shell_steps()
     off = dataclasses.replace(route, disabled=Disabled(AT, "failed 3 times and never succeeded"))
     found["disabled"] = json.dumps(json.loads(render_route(off))["disabled"], indent=2) + "\n"
     builder = TraceBuilder()
@@ -114,6 +171,10 @@ def test_every_key_of_every_file_is_explained() -> None:
         collect(json.loads(files[name]))
     for line in files["ledger.jsonl"].splitlines():
         collect(json.loads(line))
+    for steps in json.loads(files["shell steps"]):
+        keys.update(steps)
+    reach, counts = json.loads(files["reach route.json"]), json.loads(files["counts.json"])
+    keys.update(reach, reach["after"], reach["after"]["target"], counts, counts["tools"]["Read"])
     missing = sorted(key for key in keys if f"`{key}`" not in text)
     assert not missing
 

@@ -98,12 +98,12 @@ def test_the_counted_threshold_is_a_chance_and_1_where_nothing_reads(some: list[
 def test_the_page_says_what_the_numbers_say_and_the_same_again_from_what_was_kept(tmp_path: Path) -> None:
     traces, kept, page, numbers = (tmp_path / name for name in ("traces", "kept", "page.md", "numbers.json"))
     traces.mkdir()
-    options = ["--traces", str(excerpt(traces, 10)), "--workers", "1", "--only", "main", "curve", "skills"]
+    options = ["--traces", str(excerpt(traces, 8)), "--workers", "1", "--only", "main", "curve", "skills"]
     options += ["--keep", str(kept), "--markdown", str(page), "--json", str(numbers)]
     assert main(options) == 0
     first = page.read_bytes()
     total = json.loads(numbers.read_text(encoding="utf-8"))["rows"]["default"]["all"]
-    assert total["replayed"] == 10
+    assert total["replayed"] == 8
     share = f"{100 * total['saved'] / total['turns']:.1f} %"
     assert f"saves {total['saved']} of {total['turns']} turns ({share}" in first.decode()
     assert main(options) == 0

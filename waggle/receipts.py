@@ -257,6 +257,8 @@ def _mined_answers(route: Route, steps: Iterable[tuple[Step, Result]], extents: 
             yield WhyNot(step.seq, Answer.FIRES, f"{made[0].tool} comes next")
         elif not step.ok:
             yield WhyNot(step.seq, Answer.FAILED, "a failed call is part of no route")
+        elif not step.reads:
+            yield WhyNot(step.seq, Answer.NO_MATCH, "this was no read, and a route has no others")
         elif matched < needed:
             yield WhyNot(step.seq, Answer.NO_MATCH, f"{matched} of its {needed} leading calls were just made")
         elif written:

@@ -53,7 +53,7 @@ def test_what_repeats_in_a_session_is_learned_and_saves_turns_in_another() -> No
 
 
 def test_what_is_read_after_a_kind_of_call_is_learned_by_sessions_and_saves_turns_in_another() -> None:
-    """No two sessions make the same calls, so no run of calls repeats; the file that a search names is read each time."""
+    """No two sessions make the same calls, so no run repeats; the file that a search names is read each time."""
     sessions = [
         trace(
             [("grep", {"pattern": f"p{n}"}, f"src/f{n}.py:{n + 40}:def p{n}")],

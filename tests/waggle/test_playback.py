@@ -78,6 +78,13 @@ def test_a_call_that_the_agent_repeats_of_itself_is_no_saving() -> None:
     assert (part.saved, part.lookups) == (0, 0)
 
 
+@pytest.mark.xfail(reason="a call that was answered is not noted as the agent's own, so its repeat counts again")
+def test_one_lookup_answers_one_call_once() -> None:
+    """As recorded, the agent asked again for what it had just read; so it would have with the lookup's answer."""
+    got = score(trace([LS], [A], [B], [B]), route(LS, A, B))
+    assert (got.saved, got.used) == (1, 1)
+
+
 def test_arguments_that_were_cut_in_the_recording_are_never_called_again() -> None:
     one = trace([LS], [A], [B], [C])
     cut = replace(one, steps=tuple(replace(s, args_cut=s.call.args == B[1]) for s in one.steps))
@@ -203,7 +210,7 @@ def test_lines_are_as_long_as_in_the_files_read_and_a_cut_result_counts_in_full(
     means = means_of([one], TOOLS)
     assert means.line_tokens == {"read": 10.0}
     assert means.longest["read"] == 80
-    assert means.longest["search"] == pytest.approx(400, abs=40)
+    assert 400 <= means.longest["search"] < 400 + len(cut) - 80 + 4  # the mark itself counts, too
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,25 @@ def test_every_knob_of_a_manager_that_a_user_may_turn_arrives_there() -> None:
     assert all(getattr(config, name) != getattr(ManagerConfig(), name) for name in ours)
 
 
+def test_the_threshold_is_a_chance_or_the_word_for_the_one_that_is_counted_in_tokens(
+    user_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_file.write_text('threshold = "tokens"\n')
+    assert load_settings().settings.manager_config().threshold is None
+    monkeypatch.setenv("WAGGLE_THRESHOLD", "0.5")
+    assert load_settings().settings.manager_config().threshold == 0.5
+    monkeypatch.setenv("WAGGLE_THRESHOLD", "tokens")
+    assert load_settings().settings.manager_config().threshold is None
+
+
+@pytest.mark.xfail(reason="the setting has no bounds, and its problems are told by the branches of its type")
+@pytest.mark.parametrize("wrong", ["often", "1.5", "-0.1", "nan"])
+def test_a_threshold_that_is_no_chance_is_refused_where_it_stands(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAGGLE_THRESHOLD", wrong)
+    (found,) = problems()
+    assert found.startswith("WAGGLE_THRESHOLD: threshold: expected ")
+
+
 def test_each_source_counts_more_than_the_one_before(
     user_file: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

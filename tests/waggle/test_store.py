@@ -207,7 +207,10 @@ def test_a_directory_named_like_a_file_and_a_huge_file_are_listed(store: Store) 
         ({"after": []}, "$.after"),
         ({"after": {"target": {}, "counts": {}}}, "$.after.site"),
         ({"after": {"site": "search", "target": {}, "counts": {}}}, "$.after.target"),
-        ({"after": {"site": "search", "target": {"tool": "ls", "form": "", "args": {}}, "counts": {}}}, "$.after.counts"),
+        (
+            {"after": {"site": "search", "target": {"tool": "ls", "form": "", "args": {}}, "counts": {}}},
+            "$.after.counts",
+        ),
     ],
 )
 def test_a_route_file_that_is_wrong_gives_one_error_with_its_place(change: dict[str, Any], where: str) -> None:

@@ -195,6 +195,8 @@ class ReachCounts:
             ranges, cells = [(0, 0)], [NO_CELL]
             lines = [sums.mean_lines(whole=True) if isinstance(described, LinesTarget) else sums.mean_lines()]
         chances = self._chances(target, levels, cells)
+        if isinstance(described, LinesTarget) and described.around == "whole" and not sums.wholes:
+            chances = [0.0]  # an agent that never reads whole files gets none
         worths = [worth(p, n, sums, threshold, economy) for p, n in zip(chances, lines, strict=True)]
         at = max(range(len(worths)), key=worths.__getitem__)
         return Choice(target, described, chances[at], *ranges[at], worths[at])

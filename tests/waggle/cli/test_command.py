@@ -74,7 +74,7 @@ def paths(value: Any, prefix: str = "") -> set[str]:
 
 def documented(command: str, document: Any) -> None:
     keys = set(JSON_KEYS[command])
-    found = {re.sub(r"(\.rules|^settings)\.(mine\.\w+|\w+)", r"\1.NAME", path) for path in paths(document)}
+    found = {re.sub(r"(\.rules|^settings|^values)\.(mine\.\w+|\w+)", r"\1.NAME", path) for path in paths(document)}
     found = {re.sub(r"^route\..*", "route", re.sub(r"(\.fired)\..*", r"\1", path)) for path in found}
     assert found <= keys, found - keys
     optional = {"skills[].reason", "invalid[]", "problems[]", "result", "fired"}
@@ -97,6 +97,11 @@ def test_every_key_of_every_json_document_is_documented(full: Home, sessions: Pa
     documented("show", ran_json("show", LOAD.name))
     documented("mine", ran_json("mine", sessions, "--dry-run"))
     documented("replay", ran_json("replay", sessions))
+    (after,) = [
+        each["name"] for each in ran_json("mine", sessions)["skills"] if each["name"].startswith("read-after-lines")
+    ]
+    documented("why", ran_json("why", after, sessions))
+    documented("why-not", ran_json("why-not", after, sessions))
     with_effect(full)
     documented("stats", ran_json("stats"))
     documented("export", ran_json("export", "--to", "out", "--dry-run"))

@@ -1,0 +1,1 @@
+"""Tests of `waggle.reach`."""
