@@ -48,7 +48,10 @@ def example_session(name: str, line: int) -> Trace:
     """A search, and a read around the line that it prints."""
     builder = TraceBuilder()
     calls = (
-        (Call("Grep", {"pattern": f"def {name}", "output_mode": "content"}, id="a"), f"src/{name}.py:{line}:def {name}"),
+        (
+            Call("Grep", {"pattern": f"def {name}", "output_mode": "content"}, id="a"),
+            f"src/{name}.py:{line}:def {name}",
+        ),
         (Call("Read", {"file_path": f"src/{name}.py", "offset": line - 5, "limit": 25}, id="b"), "text\n" * 25),
     )
     for turn, (call, text) in enumerate(calls):

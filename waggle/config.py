@@ -31,6 +31,7 @@ class ManagerConfig:
         known_bytes: text of earlier answers a session holds, characters.
         reach: count what is read after which calls, and follow what pays; off, only runs of calls are learned.
         containment: one answer stands for every read that it covers; off, only for the very same call.
+        across_sessions: count over sessions; off, a habit must come as often as `mine.k` asks for in one session.
         threshold: chance from which on a reach route's lookup is made, 0 to 1; None for θ*, by tokens: it is made when
             what a saved turn is worth outweighs what a detour costs at this point of the session.
         min_sessions: sessions in which a reach habit must occur before it is promoted. If all its values are bound, it
@@ -62,6 +63,7 @@ class ManagerConfig:
     sessions: int = _defaults.SESSIONS
     reach: bool = True
     containment: bool = True
+    across_sessions: bool = True
     threshold: float | None = _defaults.REACH_THRESHOLD
     min_sessions: int = _defaults.MIN_SESSIONS
     control_share: float = 0.0

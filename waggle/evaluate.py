@@ -7,10 +7,11 @@ store.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from waggle._defaults import BOOTSTRAP_ROUNDS
+from waggle._defaults import BOOTSTRAP_ROUNDS, MIN_SETTLED, MIN_USED_SHARE
 from waggle.manager import Manager
 from waggle.playback import Means, Score, call_of, directory_of, means_of, playback
 from waggle.reach.counts import ReachCounts
@@ -31,6 +32,7 @@ __all__ = [
     "Report",
     "Score",
     "bootstrap",
+    "curated_library",
     "group_of",
     "learn",
     "measure",
@@ -146,6 +148,23 @@ def replay_trace(trace: Trace, library: Library, config: ManagerConfig, tools: T
     )
 
 
+def curated_library(
+    library: Library, traces: Iterable[Trace], config: ManagerConfig, tools: ToolTable, means: Means
+) -> Library:
+    """Replay a library on the sessions it was learned on, and switch off what curation would: chronic detours.
+
+    These sessions are not new to it, so this keeps more than live use would.
+    """
+    lookups: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    for trace in traces:
+        score = replay_trace(trace, library, config, tools, means)
+        lookups.update(score.fired)
+        used.update(score.used_by)
+    chronic = {name for name, made in lookups.items() if made >= MIN_SETTLED and used[name] < MIN_USED_SHARE * made}
+    return replace(library, routes=tuple(route for route in library.routes if route.name not in chronic))
+
+
 # --- reports --------------------------------------------------------------------------------------------------
 
 
@@ -226,6 +245,7 @@ def measure(
     config: ManagerConfig,
     *,
     tools: ToolTable | None = None,
+    curated: bool = False,
     on_trace: Callable[[Trace], None] = lambda _: None,
 ) -> tuple[Report, Library]:
     """Learn on some sessions, replay others, and count.
@@ -237,6 +257,7 @@ def measure(
         replay_on: other sessions; none may share a task with those.
         config: the rules.
         tools: what is known of the host's tools.
+        curated: switch off what hardly answered a call of the sessions learned on, see `curated_library`.
         on_trace: called after each session, learned or replayed.
 
     Raises:
@@ -247,6 +268,8 @@ def measure(
         raise ValueError(f"learned and measured on the same task: {min(shared)}")
     library = learn(learn_on, config, tools, on_trace=on_trace)
     means = means_of(learn_on, tools)
+    if curated:
+        library = curated_library(library, learn_on, config, tools, means)
     scores: list[Score] = []
     for trace in replay_on:
         scores.append(replay_trace(trace, library, config, tools, means))

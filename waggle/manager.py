@@ -388,17 +388,16 @@ class Manager:
     def _learn_reach(self, student: ReachStudent) -> None:
         counts = student.close()
         for target, site in self._reach.add(counts):
-            self._promote_reach(target, site)
+            self._promote_reach(target, site, self._reach.counts if self.config.across_sessions else counts)
         if self._counts_path:
             merge_into(self._counts_path, counts)
 
-    def _promote_reach(self, target: str, site: str) -> None:
+    def _promote_reach(self, target: str, site: str, counts: ReachCounts) -> None:
         """Make a route of a habit that is seen often enough and would pay at some site of this kind.
 
         What is fixed in one session may belong to its task; runs of equal calls are found by the miner. So only a habit
         all of whose values are bound may come from a single session.
         """
-        counts = self._reach.counts
         often = counts.total(target, site) >= self.config.mine.k and is_bound(target)
         if not often and counts.sessions[target, site] < self.config.min_sessions:
             return

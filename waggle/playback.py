@@ -52,6 +52,7 @@ class Score:
             calls that it answers. Results of lookups are not recorded, so each counts as long as its lines are on
             average, or as the tool's mean.
         fired: lookups by route.
+        used_by: of these, used.
     """
 
     session: str
@@ -64,6 +65,7 @@ class Score:
     tokens_saved: int = 0
     tokens_spent: int = 0
     fired: Mapping[str, int] = field(default_factory=dict)
+    used_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def detours(self) -> int:
@@ -212,6 +214,7 @@ class _Playback:
             tokens_saved,
             round(spent),
             dict(fired),
+            dict(Counter(made.lookup.source for made in self._all if made.used)),
         )
 
     def _answered(self, index: int) -> bool:

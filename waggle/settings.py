@@ -97,6 +97,7 @@ class Settings(BaseModel):
         _defaults.FOLLOW_SECONDS, "seconds", "longest time an agent's result is held up", ge=0, allow_inf_nan=False
     )
     reach: bool = _setting(True, "", "count what is read after which calls, and follow what pays")
+    across_sessions: bool = _setting(True, "", "count what is read over sessions; off, only within one")
     containment: bool = _setting(True, "", "one answer stands for every read that it covers")
     shell_forms: bool = _setting(True, "", "read a shell command that is understood as its form and the values in it")
     threshold: float | Literal["tokens"] = _setting(
@@ -139,6 +140,7 @@ class Settings(BaseModel):
             follow_seconds=self.follow_seconds,
             reach=self.reach,
             containment=self.containment,
+            across_sessions=self.across_sessions,
             shell_forms=self.shell_forms,
             threshold=None if self.threshold == "tokens" else self.threshold,
             min_sessions=self.min_sessions,

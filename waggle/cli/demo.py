@@ -62,8 +62,9 @@ class Demo:
 
     @property
     def shown(self) -> tuple[Library, Route] | None:
-        """The skill to show: of all, the one seen most often; of several, the first by name."""
-        skills = [(library, route) for library in self.libraries for route in library.routes]
+        """The skill to show: of those with everything, the one seen most often; of several, the first by name."""
+        rule = RULES[_SHOWN].name
+        skills = [(library, route) for library in self.libraries if library.rule == rule for route in library.routes]
         return min(skills, key=lambda skill: (-skill[1].count, skill[1].name), default=None)
 
 
@@ -118,65 +119,90 @@ def _write(library: Library) -> Library:
 
 # --- for people -----------------------------------------------------------------------------------------------
 
+#: The rule whose groups are shown one by one, and whose skill is shown in full: everything but the choice by tokens.
+_SHOWN: Final = next(position for position, rule in enumerate(RULES) if rule.name == "curation")
+
+_COUNTS: Final = (
+    "sessions",
+    "turns",
+    "ceiling",
+    "routes",
+    "lookups",
+    "used",
+    "saved",
+    "share",
+    "tokens saved",
+    "spent",
+)
 _COLUMNS: Final = (
     _render.Column("agent (repository)"),
+    *(_render.Column(title, number=True) for title in _COUNTS),
+)
+_RULE_COLUMNS: Final = (
+    _render.Column("rule"),
     *(
         _render.Column(title, number=True)
-        for title in (
-            "sessions",
-            "turns",
-            "ceiling",
-            "routes",
-            "lookups",
-            "detours",
-            "saved",
-            "tokens saved",
-        )
+        for title in ("routes", "lookups", "used", "saved", "share", "tokens saved", "spent")
     ),
 )
 
 
-_WHY_NOTHING: Final = (
-    "Both rules make a lookup only when every value of it was the same each time before. Agents at work",
-    "on real code repeat their habits with another file and another pattern each time.",
-)
+def _counts(report: Report) -> list[str]:
+    made = [report.routes, *(report.total(what) for what in ("lookups", "used", "saved"))]
+    tokens = [report.total(what) for what in ("tokens_saved", "tokens_spent")]
+    return [*(f"{number:,}" for number in made), f"{report.saved.value:.1%}", *(f"{number:,}" for number in tokens)]
 
 
 def _row(report: Report, name: str) -> list[str]:
     sessions = f"{report.learned_on:,} + {len(report.scores):,}"
-    before = [report.total(what) for what in ("turns", "ceiling")]
-    after = [report.total(what) for what in ("lookups", "detours", "saved", "tokens_saved")]
-    return [name, sessions, *(f"{number:,}" for number in (*before, report.routes, *after))]
+    return [name, sessions, *(f"{report.total(what):,}" for what in ("turns", "ceiling")), *_counts(report)]
 
 
 def demo_text(demo: Demo) -> str:
     """The demo's report; ends with one skill in full and the folders of all."""
+    total = demo.groups[-1]
     lines = [
         f"{demo.sessions} recorded sessions of public coding agents. In each group, routes are learned on the",
         "sessions of the first half of the tasks and replayed on those of the other half (a + b). A turn is",
         "saved when all its calls had been answered before; the ceiling counts turns that only read, with",
-        "arguments that stood in earlier results.",
+        "arguments that stood in earlier results. Spent is what detours, and lines beyond those asked for,",
+        "add to every turn after them.",
+        "",
+        "What each part brings, all groups together; each rule adds one part to the one above:",
+        "",
+        _render.table(
+            _RULE_COLUMNS, [[rule.title, *_counts(report)] for rule, report in zip(RULES, total.reports, strict=True)]
+        ),
+        "",
+        f'By agent, with "{RULES[_SHOWN].title}":',
+        "",
+        _render.table(_COLUMNS, [_row(group.reports[_SHOWN], group.name) for group in demo.groups]),
+        "",
+        "What saved turns there:",
+        "",
+        *_fired(demo),
+        "",
+        "What it comes to:",
+        "",
+        *(f"- {verdict}" for verdict in verdicts(total)),
     ]
-    for position, rule in enumerate(RULES):
-        rows = [_row(group.reports[position], group.name) for group in demo.groups]
-        lines += ["", f"{rule.title[0].upper()}{rule.title[1:]}:", "", _render.table(_COLUMNS, rows)]
-    lines += ["", "What fired:", "", *_fired(demo), "", "What it comes to:", ""]
-    lines += [f"- {verdict}" for verdict in verdicts(demo.groups[-1])]
-    if not any(report.total("saved") for report in demo.groups[-1].reports):
-        lines += ["", *_WHY_NOTHING]
     return "\n".join([*lines, "", *_skills(demo)])
 
 
 def _fired(demo: Demo) -> list[str]:
-    """Skills that made lookups, most first, by rule."""
-    lines: list[str] = []
-    for position, rule in enumerate(RULES):
-        made: Counter[str] = Counter()
-        for score in demo.groups[-1].reports[position].scores:
-            made.update(score.fired)
-        ranked = sorted(made.items(), key=lambda each: (-each[1], each[0]))
-        lines += [f"- {name} ({rule.title}): {lookups:,} lookups" for name, lookups in ranked]
-    return lines or ["- nothing"]
+    """The skills that were used most, with their lookups."""
+    made: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    for score in demo.groups[-1].reports[_SHOWN].scores:
+        made.update(score.fired)
+        used.update(score.used_by)
+    ranked = sorted(used, key=lambda name: (-used[name], name))[:_LISTED]
+    rest = sum(made.values()) - sum(made[name] for name in ranked)
+    lines = [f"- {name}: {used[name]:,} of {made[name]:,} lookups used" for name in ranked]
+    return [*lines, f"- {rest:,} lookups of others"] if lines else ["- nothing"]
+
+
+_LISTED: Final = 6  # skills that are listed
 
 
 def _skills(demo: Demo) -> list[str]:
@@ -185,8 +211,13 @@ def _skills(demo: Demo) -> list[str]:
     library, route = demo.shown
     path = library.folder / route.name / "SKILL.md"
     lines = [f"The skill seen most often, {path}:", "", *(f"    {line}" for line in _text(path).split("\n")), ""]
-    lines += ["All skill files:", ""]
-    rows = [[each.rule, each.group, f"{len(each.routes):,}", str(each.folder)] for each in demo.libraries]
+    lines += ["All skill files of this rule (those of the others lie beside them):", ""]
+    shown = RULES[_SHOWN].name
+    rows = [
+        [each.rule, each.group, f"{len(each.routes):,}", str(each.folder)]
+        for each in demo.libraries
+        if each.rule == shown
+    ]
     columns = (*(_render.Column(title) for title in ("rule", "learned from")), _render.Column("skills", number=True))
     return [*lines, _render.table([*columns, _render.Column("folder")], rows)]
 

@@ -32,22 +32,26 @@ class Rule:
         name: its key in JSON and the name of its folder.
         title: its heading.
         config: the rule.
+        curated: routes that hardly anybody asked for are switched off before the replay, as ``waggle gc`` does.
     """
 
     name: str
     title: str
     config: ManagerConfig
+    curated: bool = False
 
 
-_BOUND: Final = ManagerConfig(shell_forms=False, containment=False)
+_BOUND: Final = ManagerConfig(shell_forms=False, containment=False, across_sessions=False)
 
 #: The columns, in order: each adds one part to the one before. A rule is added here and nowhere else.
 RULES: Final = (
-    Rule("original", "the original's rule", ManagerConfig.original()),
-    Rule("exact", "exact calls", replace(_BOUND, reach=False)),
-    Rule("bound", "bound parameters", _BOUND),
-    Rule("containment", "with containment", replace(_BOUND, containment=True)),
-    Rule("shell", "with shell reads", ManagerConfig()),
+    Rule("original", "original's rule", ManagerConfig.original()),
+    Rule("bound", "bound values", _BOUND),
+    Rule("containment", "+ containment", replace(_BOUND, containment=True)),
+    Rule("shell", "+ shell reads", replace(_BOUND, containment=True, shell_forms=True)),
+    Rule("sessions", "+ sessions", ManagerConfig()),
+    Rule("curation", "+ curation", ManagerConfig(), curated=True),
+    Rule("tokens", "by tokens", ManagerConfig(threshold=None), curated=True),
 )
 
 
@@ -134,7 +138,16 @@ def measure_groups(
     groups: list[Group] = []
     for side in sides:
         measured = [
-            measure(side.group, rule.title, side.learn, side.replay, rule.config, tools=tools, on_trace=on_trace)
+            measure(
+                side.group,
+                rule.title,
+                side.learn,
+                side.replay,
+                rule.config,
+                tools=tools,
+                curated=rule.curated,
+                on_trace=on_trace,
+            )
             for rule in rules
         ]
         groups.append(Group(side.group, *zip(*measured, strict=True)))

@@ -118,6 +118,7 @@ def test_one_session_repeated_ten_times_is_one_session(project: Path) -> None:
     with manager(project) as m:
         for number in range(10):
             work(m, f"s{number}", 1)
+        m.flush()
         assert set(m.counts().sessions.values()) == {1}
 
 
