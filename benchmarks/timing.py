@@ -45,26 +45,36 @@ def yardstick() -> None:
         total += number
 
 
-def best(work: Callable[[], object], *, rounds: int = 5) -> float:
+def best(work: Callable[[], object], *, rounds: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the least seconds that `work` took of several rounds; what was there before is not collected meanwhile."""
     times: list[float] = []
     for _ in range(rounds):
         gc.collect()
         gc.freeze()
-        start = time.perf_counter()
+        start = clock()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
         gc.unfreeze()
     return min(times)
 
 
 def side_by_side(
-    one: Callable[[], object], other: Callable[[], object], *, rounds: int = 5
+    one: Callable[[], object],
+    other: Callable[[], object],
+    *,
+    rounds: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float, float]:
     """Time two pieces of work in turn, A B A B ….
+
+    Args:
+        one: the first.
+        other: the second.
+        rounds: how often each is done.
+        clock: seconds; `time.thread_time` leaves out what other threads do meanwhile.
 
     Returns:
         Least seconds of the first, of the second, and the median of the rounds' ratios, first over second.
     """
-    pairs = [(best(one, rounds=1), best(other, rounds=1)) for _ in range(rounds)]
+    pairs = [(best(one, rounds=1, clock=clock), best(other, rounds=1, clock=clock)) for _ in range(rounds)]
     return min(a for a, _ in pairs), min(b for _, b in pairs), statistics.median(a / b for a, b in pairs)

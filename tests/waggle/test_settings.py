@@ -63,6 +63,7 @@ def test_every_knob_of_a_manager_that_a_user_may_turn_arrives_there() -> None:
         fold_bytes=16,
         follow_seconds=17.5,
         reach=False,
+        across_sessions=False,
         containment=False,
         shell_forms=False,
         threshold=0.18,

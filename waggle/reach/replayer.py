@@ -156,6 +156,7 @@ class ReachStudent:
     def __init__(self, learner: ReachLearner) -> None:
         self._learner = learner
         self._unread: list[tuple[Step, Result] | tuple[int, str]] = []
+        self._unread_chars = 0
         self._lock = threading.Lock()
         renew_in_children(self)
 
@@ -164,9 +165,10 @@ class ReachStudent:
         self._lock = threading.Lock()
 
     def observe(self, step: Step, result: Result) -> None:
-        """Note a completed call; cheap, unless nobody has studied for long."""
+        """Note a completed call; cheap, unless nobody has studied for so long that it takes up memory."""
         self._unread.append((step, shortened(result)))
-        if len(self._unread) > _UNREAD:
+        self._unread_chars += min(len(result.text), CONTENT_CHARS) + _STEP_CHARS
+        if self._unread_chars > _UNREAD_CHARS:
             self.study()
 
     def answered(self, seq: int, target: str) -> None:
@@ -177,6 +179,7 @@ class ReachStudent:
         """Count what was noted."""
         with self._lock:
             noted, self._unread = self._unread, []
+            self._unread_chars = 0
             for first, second in noted:
                 if isinstance(first, int):
                     assert isinstance(second, str)  # noqa: S101 - pairs come in two kinds; this tells the type checker
@@ -203,6 +206,7 @@ def _call_key(lookup: Lookup) -> tuple[str, bytes]:
 
 _FRESH: Final = 16  # latest calls whose sites are looked at: more than a model makes in one turn
 _READS: Final = 256  # reads since the last write that are remembered
-_UNREAD: Final = 256  # calls noted before they are counted on the spot
+_UNREAD_CHARS: Final = 16 * 1024 * 1024  # characters of calls noted before they are counted on the spot
+_STEP_CHARS: Final = 1000  # of a step without its result
 _NEAR: Final = 10  # lines: when a line and what follows it so far are known, nothing is read around it
 _CALL_CHARS: Final = 120  # characters of an ordinary call

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from waggle import jsonvalue, redact
+from waggle import jsonvalue
 from waggle.calls import part_of
 from waggle.reach.sites import WHOLE_LINES
 from waggle.routes import in_checkout, inside_project
@@ -344,6 +344,8 @@ def call_target(step: Step, seen: Seen, paths: Sequence[str]) -> CallTarget:
 
 def may_be_kept(target: Target) -> bool:
     """Whether a target may be written to disk: no fixed value is long or looks like a secret."""
+    from waggle import redact  # noqa: PLC0415 - its patterns take as long to make ready as all the rest of a start
+
     for name, source in target.args if isinstance(target, CallTarget) else ():
         value = source.value
         if source.place is None and (

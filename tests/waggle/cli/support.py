@@ -140,5 +140,6 @@ def checks(code: int = 0) -> dict[str, dict[str, str]]:
 
 
 def some_traces() -> list[Trace]:
-    """The smallest of the shipped files: enough for every part of the report."""
-    return [*read_traces(SESSIONS / "coding-swe-agent.jsonl.gz")]
+    """The smallest of the shipped files, and two sessions that repeat a habit: enough for every part of the report."""
+    habits = [trace("s1", habit() * 4, task="t1"), trace("s2", habit(), task="t2")]
+    return [*read_traces(SESSIONS / "coding-swe-agent.jsonl.gz"), *habits]
