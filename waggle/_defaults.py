@@ -95,7 +95,8 @@ QUEUE_ITEMS: Final = 10_000
 #: Longest wait at the end of the process for what is queued, seconds. A few writes take milliseconds.
 EXIT_FLUSH_SECONDS: Final = 2.0
 
-#: Conversations a manager keeps apart before the one unused for longest is closed. Each is about 100 kB.
+#: Conversations a manager keeps apart before the one unused for longest is closed. Each is about 100 kB,
+#: and up to 2 MB where results are long.
 SESSIONS: Final = 1000
 
 #: Largest skill file that is read, bytes. The format's own limit is 5,000 tokens of body.

@@ -231,7 +231,7 @@ class Manager:
             extents=extents,
             faults=self._faults,
             on_fold=self._write_uses,
-            settling=Settling(extents, self._reach.counts.turns_left, on_settled),
+            settling=Settling(extents, self._reach.turns_left, on_settled),
             held_back=lambda: chosen.random() < self.config.control_share,
         )
 

@@ -200,9 +200,7 @@ class _Playback:
             if still_open:
                 self._follow(session, indexes[-1] + 1, left)
         fired = Counter(made.lookup.source for made in self._all)
-        spent = sum(
-            (max(made.tokens - made.answered, 0) if made.used else made.tokens) * made.left for made in self._all
-        )
+        spent = sum(made.spent() for made in self._all)
         return Score(
             self._trace.session,
             self._trace.split_key,
@@ -230,6 +228,7 @@ class _Playback:
             if made := self._made.get(number):
                 made.used = True
                 made.answered += _result_tokens(result)
+        self._own.add(self._offered(self._recorded.steps[index].tool, self._recorded.extents[index]), 0)
         return True
 
     def _note(self, index: int) -> None:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from waggle import _defaults, files, locate
 from waggle.config import ManagerConfig
@@ -55,6 +55,15 @@ _STRICT: Final = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 def _setting(default: Any, unit: str, about: str, **bounds: Any) -> Any:
     return Field(default=default, description=about, json_schema_extra={"unit": unit}, **bounds)
+
+
+def _chance_or_tokens(value: object) -> float | Literal["tokens"]:
+    if value == "tokens":
+        return "tokens"
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, bool) and 0 <= (chance := float(value)) <= 1:  # type: ignore[arg-type] # or it raises
+            return chance
+    raise ValueError("expected a chance from 0 to 1, or 'tokens'")
 
 
 class MineSettings(BaseModel):
@@ -100,7 +109,7 @@ class Settings(BaseModel):
     across_sessions: bool = _setting(True, "", "count what is read over sessions; off, only within one")
     containment: bool = _setting(True, "", "one answer stands for every read that it covers")
     shell_forms: bool = _setting(True, "", "read a shell command that is understood as its form and the values in it")
-    threshold: float | Literal["tokens"] = _setting(
+    threshold: Annotated[float | Literal["tokens"], PlainValidator(_chance_or_tokens)] = _setting(
         _defaults.REACH_THRESHOLD,
         "chance",
         "chance from which on a lookup is made, 0 to 1; 'tokens' weighs what a turn is worth against a detour",

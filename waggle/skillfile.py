@@ -404,6 +404,8 @@ def is_as_generated(text: str, route: Route, *, has_script: bool) -> bool:
 
 _CHANGING = re.compile(
     r"Seen \d+ times?(?: in \d+ sessions?)? when it was learned\.|How often it was seen is not known\."
+    r"|\*\*Why:\*\* of \d+ times?, in \d+ sessions?, agents read it \d+ times before a change\."
+    r"|\| .* \| \d+ \| \d+ \| (?:\d+ %|too small) \| .* \||\d+ rarer places? not shown; all are in `route\.json`\."
     rf"|\*\*Switched off[^*]*:\*\* .*\. {re.escape(_KEPT)}|"
 )
 

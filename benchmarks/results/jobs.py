@@ -186,9 +186,7 @@ class Workplace:
             traces = self.groups[job.group]
             learned = traces if learn_on is None else [traces[index] for index in learn_on]
             config = replace(config, threshold=counted_threshold(learned, self.tools))
-        library = put_together(
-            chosen, config, self.tools, mined=row.mined, change=row.change, across_sessions=row.across_sessions
-        )
+        library = put_together(chosen, config, self.tools, mined=row.mined, change=row.change)
         if job.route:
             return Library(tuple(route for route in library.routes if route.name == job.route), library.counts)
         return library

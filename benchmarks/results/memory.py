@@ -72,7 +72,6 @@ def put_together(
     *,
     mined: bool = True,
     change: Callable[[ReachCounts], ReachCounts] | None = None,
-    across_sessions: bool = True,
 ) -> Library:
     """Make the library of some sessions, promoting after each as a manager does.
 
@@ -82,14 +81,13 @@ def put_together(
         tools: what is known of the host's tools.
         mined: with the mined routes.
         change: leaves out part of the counts of each session.
-        across_sessions: off, a habit must occur often enough for its promotion within one session.
     """
     manager = _Pupil(replace(config, replay=False), tools=tools)
     for part in parts:
         manager.take_routes(part.mined if mined else ())
         if config.reach:
             counts = change(part.counts) if change else part.counts
-            manager.take_counts(counts, least=0 if across_sessions else config.mine.k)
+            manager.take_counts(counts)
     return Library(tuple(manager.learned()), manager.counts())
 
 
@@ -104,11 +102,10 @@ class _Pupil(Manager):
                 self._know(route, usable=True)
                 self._promote(route)
 
-    def take_counts(self, counts: ReachCounts, least: int) -> None:
-        """Add the counts of one session, and promote what it reached so often by itself."""
+    def take_counts(self, counts: ReachCounts) -> None:
+        """Add the counts of one session, and promote as every manager does."""
         for target, site in self._reach.add(counts):
-            if counts.total(target, site) >= least:
-                self._promote_reach(target, site)
+            self._promote_reach(target, site, self._reach.counts if self.config.across_sessions else counts)
 
 
 # --- leaving out --------------------------------------------------------------------------------------------------

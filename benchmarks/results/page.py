@@ -90,7 +90,7 @@ def _by_group(study: Study) -> Iterator[str]:
 def _halves(study: Study) -> Iterator[str]:
     yield "## First half of the tasks learned, the rest replayed"
     rows: list[list[str]] = []
-    shown = [row for row in MAIN if row.name not in ("exact", "bound")]
+    shown = [row for row in MAIN if row.name != "bound"]
     for group in (*study.groups, None):
         reports = [study.report(row.name, group, "half") for row in shown]
         learned = sum(
@@ -210,7 +210,7 @@ def _worth(study: Study, group: str) -> str:
     if net(default) > 0:
         return f"turns and tokens: {counts} with the default rules, which gains {tokens(net(default))} tokens net"
     counts += f" with the default rules, which costs {tokens(-net(default))} tokens net"
-    at_tokens = f"at θ\\* by tokens {careful.total('saved'):,} turns"
+    at_tokens = f"at θ\\* by tokens {careful.total('saved'):,}"
     if net(careful) > 0:
         return f"turns at a price: {counts}; {at_tokens}, which gains {tokens(net(careful))}"
     return f"turns, but no tokens: {counts}; {at_tokens}, which gains nothing"

@@ -39,7 +39,6 @@ class Row:
         counted: `config.threshold` is `memory.counted_threshold` of the sessions learned on.
         mined: with the mined routes.
         change: leaves out part of what was counted.
-        across_sessions: see `memory.put_together`.
     """
 
     name: str
@@ -48,7 +47,6 @@ class Row:
     counted: bool = False
     mined: bool = True
     change: Callable[[ReachCounts], ReachCounts] | None = None
-    across_sessions: bool = True
 
     @property
     def mode(self) -> Mode:
@@ -59,21 +57,25 @@ class Row:
 
 
 _ALL: Final = ManagerConfig()
-_TITLES: Final = {"exact": "our rule, exact calls", "bound": "+ reach, bound values", "containment": "+ containment"}
+_TITLES: Final = {"original": "the original's rule", "bound": "bound values, learned in one session"}
 
 
 def _at(threshold: float | None) -> ManagerConfig:
     return replace(_ALL, threshold=threshold)
 
 
-DEFAULT: Final = Row("default", f"+ shell reads: the default, θ = {_ALL.threshold}", _ALL)
+DEFAULT: Final = Row("default", f"+ counts across sessions: the default, θ = {_ALL.threshold}", _ALL)
 LOWER: Final = Row("lower", "θ = 0.2", _at(0.2))
 TOKENS: Final = Row("tokens", "θ* by tokens, at each point of a session", _at(None))
 COUNTED: Final = Row("counted", "θ* counted, one number an agent", _ALL, counted=True)
 
 #: Each of the first rows adds one part to the one before; the last ones are the whole at other thresholds.
 MAIN: Final = (
-    *(Row(rule.name, _TITLES.get(rule.name, rule.title), rule.config) for rule in RULES if rule.config != _ALL),
+    *(
+        Row(rule.name, _TITLES.get(rule.name, rule.title), rule.config)
+        for rule in RULES
+        if not rule.config.across_sessions or rule.name == "original"
+    ),
     DEFAULT,
     LOWER,
     TOKENS,
@@ -115,7 +117,7 @@ ABLATION: Final = (
     Row("no bound", "calls with a bound value", _ALL, change=_targets(memory.all_fixed)),
     Row("no word", "the word of a site", _ALL, change=partial(memory.kept_levels, levels=2)),
     Row("no size", "the size and the word of a site", _ALL, change=partial(memory.kept_levels, levels=1)),
-    Row("no sessions", "promotion across sessions", _ALL, across_sessions=False),
+    Row("no sessions", "promotion across sessions", replace(_ALL, across_sessions=False)),
 )
 
 ROWS: Final = {row.name: row for row in (*MAIN, *SWEEP, *FLOOR, *ABLATION)}

@@ -49,8 +49,9 @@ METHOD: Final = f"""\
   tokens, by a chance of a half), so each row has a library of its own."""
 
 BY_GROUP: Final = """\
-The first rows add one part after another: the original's rule, ours on exact calls, habits with bound values, answers
-by containment, shell commands as reads. The last rows are all of it at other thresholds."""
+The first rows add one part after another: the original's rule, habits with bound values learned within one session,
+answers by containment, shell commands as reads, counts across sessions. The last rows are all of it at other
+thresholds."""
 
 FLOOR: Final = """\
 The rule to beat: after a search, a fixed number of lines around the first line of the first file, read when the share

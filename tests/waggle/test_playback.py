@@ -78,7 +78,6 @@ def test_a_call_that_the_agent_repeats_of_itself_is_no_saving() -> None:
     assert (part.saved, part.lookups) == (0, 0)
 
 
-@pytest.mark.xfail(reason="a call that was answered is not noted as the agent's own, so its repeat counts again")
 def test_one_lookup_answers_one_call_once() -> None:
     """As recorded, the agent asked again for what it had just read; so it would have with the lookup's answer."""
     got = score(trace([LS], [A], [B], [B]), route(LS, A, B))

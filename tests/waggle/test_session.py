@@ -11,7 +11,7 @@ import pytest
 
 from waggle import Call, Lookup, Manager, ManagerConfig, Outcome, Result, Route, Step, _defaults
 from waggle.reach.learner import _WINDOW_CHARS
-from waggle.reach.replayer import _UNREAD
+from waggle.reach.replayer import _UNREAD_CHARS
 from waggle.replay import fold
 from waggle.routes import RouteStep
 
@@ -673,19 +673,19 @@ def test_results_that_wait_to_be_counted_are_bounded() -> None:
 
     owner = manager(known_bytes=100_000)
     session = owner.session("large")
-    text, free = "x" * 20_000, threading.Event()
+    text, free = "x" * 120_000, threading.Event()
     owner._background.submit("a slow disk", lambda: free.wait(30))
     tracemalloc.start()
     try:
         empty, _ = tracemalloc.get_traced_memory()
-        for n in range(600):
+        for n in range(200):
             session.observe(Call("read", {"path": f"f{n % 150}"}), text + str(n))
         held = tracemalloc.get_traced_memory()[0] - empty
     finally:
         tracemalloc.stop()
         free.set()
     assert owner.flush(30)
-    assert held < _UNREAD * len(text) + _WINDOW_CHARS + 100_000 + 600 * 3_000 < 600 * len(text)
+    assert held < _UNREAD_CHARS + len(text) + _WINDOW_CHARS + 100_000 + 200 * 3_000 < 200 * len(text)
 
 
 @pytest.mark.case("HC-09")

@@ -89,7 +89,6 @@ def test_the_threshold_is_a_chance_or_the_word_for_the_one_that_is_counted_in_to
     assert load_settings().settings.manager_config().threshold is None
 
 
-@pytest.mark.xfail(reason="the setting has no bounds, and its problems are told by the branches of its type")
 @pytest.mark.parametrize("wrong", ["often", "1.5", "-0.1", "nan"])
 def test_a_threshold_that_is_no_chance_is_refused_where_it_stands(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAGGLE_THRESHOLD", wrong)

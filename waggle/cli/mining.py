@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from waggle.errors import SkillFileError, StoreUnavailable
 from waggle.evaluate import play
 from waggle.manager import Manager
+from waggle.playback import directory_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +90,7 @@ def mine_into(
     try:
         for trace in traces:
             for manager in managers:
-                play(trace, manager.session(trace.session))
+                play(trace, manager.session(trace.session, directory=directory_of(trace) or None))
                 manager.end(trace.session)
             count += 1
     finally:

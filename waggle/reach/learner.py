@@ -73,6 +73,8 @@ class ReachLearner:
     def _fresh(self, seen: Seen) -> set[str]:
         """What a call offers that no call since the last write has offered."""
         fresh: set[str] = set()
+        if len(self._offered) > _OFFERED:  # reading on and on without a write
+            self._offered.clear()
         for target, path, line in offers(seen):
             near = self._offered.setdefault((path, target.around), [])
             if all(abs((line or 0) - other) > _NEAR for other in near):
@@ -133,7 +135,11 @@ class ReachLearner:
             for offer in window.offers:
                 seen[offer_key(level, offer)] += 1
         for target, cell in window.reached.items():
-            by_site = self._by_target.setdefault(target, {})
+            by_site = self._by_target.get(target)
+            if by_site is None:
+                if len(self._by_target) >= _TARGETS:
+                    continue
+                by_site = self._by_target[target] = {}
             for level in levels:
                 cells = by_site.get(level)
                 if cells is None:
@@ -164,5 +170,8 @@ _WINDOWS: Final = 16
 _WINDOW_CHARS: Final = 512 * 1024
 #: Of these, the latest that a read is traced to which is no read of a file they name.
 _CALL_WINDOWS: Final = 3
+#: Targets counted in one session, and files whose offers are remembered since the last write.
+_TARGETS: Final = 5000
+_OFFERED: Final = 1000
 #: Lines between two offers in one file that are one: what is read around either shows the other.
 _NEAR: Final = 20

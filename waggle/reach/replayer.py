@@ -93,7 +93,7 @@ class ReachReplayer:
             self._known.add(self._extents.of_step(self._reads.popleft()), 0)
         economy = None
         if self._table.threshold is None:
-            economy = Economy(self._context, self._table.counts.turns_left(self._calls))
+            economy = Economy(self._context, self._table.turns_left(self._calls))
         found: list[tuple[Choice, Seen]] = []
         for step, result in self._fresh:
             seen = Seen(step, result, self._extents)
@@ -155,7 +155,7 @@ class ReachStudent:
 
     def __init__(self, learner: ReachLearner) -> None:
         self._learner = learner
-        self._unread: list[tuple[Step, Result] | tuple[int, str]] = []
+        self._unread: deque[tuple[Step, Result] | tuple[int, str]] = deque()
         self._unread_chars = 0
         self._lock = threading.Lock()
         renew_in_children(self)
@@ -178,14 +178,14 @@ class ReachStudent:
     def study(self) -> None:
         """Count what was noted."""
         with self._lock:
-            noted, self._unread = self._unread, []
-            self._unread_chars = 0
-            for first, second in noted:
+            while self._unread:
+                first, second = self._unread.popleft()
                 if isinstance(first, int):
                     assert isinstance(second, str)  # noqa: S101 - pairs come in two kinds; this tells the type checker
                     self._learner.answered(first, second)
                 else:
                     assert not isinstance(second, str)  # noqa: S101 - as above
+                    self._unread_chars -= min(len(second.text), CONTENT_CHARS) + _STEP_CHARS
                     self._learner.observe(first, second)
 
     def close(self) -> ReachCounts:

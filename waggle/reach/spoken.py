@@ -117,7 +117,9 @@ def spoken_range(choice: Choice) -> str:
 
 
 def evidence(counts: ReachCounts, target: str, site: str, threshold: float = REACH_THRESHOLD) -> list[Evidence]:
-    """What was counted of a habit: all of it first, then the finer sites, the most frequent first.
+    """What was counted of a habit: all of it first, then the finest sites, by which it is decided, most frequent first.
+
+    The choice of the first row is the one for a site that was never met so finely.
 
     Args:
         counts: the counts.
@@ -133,13 +135,16 @@ def evidence(counts: ReachCounts, target: str, site: str, threshold: float = REA
     )
     rows: list[Evidence] = []
     for key in keys:
-        if key != site and key.endswith(" | ") and key.removesuffix(" | ") in keys:
-            continue  # no word was looked for: the same as the level above
+        if key != site and key.count(" | ") < _FINEST:
+            continue  # a lookup is decided at the finest site
         levels = [level for level in keys if key == level or key.startswith(f"{level} |")]
         choice = counts.best(target, sorted(levels, key=len), threshold)
         times = counts.seen[offer_key(key, offer) if offer else key]
         rows.append(Evidence(spoken_details(key), times, counts.reached[target][key].total(), choice))
     return rows
+
+
+_FINEST: Final = 3  # bars in the key of the finest level
 
 
 def _ordinal(index: int) -> str:

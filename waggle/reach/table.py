@@ -60,6 +60,10 @@ class ReachTable:
                 self._own[target, site] = counts
             self._choices.clear()
 
+    def turns_left(self, calls: int) -> float:
+        """See `ReachCounts.turns_left`."""
+        return self.counts.turns_left(calls)
+
     def counts_for(self, target: str, site: str) -> ReachCounts:
         """The counts that speak for a target at a site: this project's, else those the route was written with."""
         own = self._own.get((target, site))
@@ -70,6 +74,8 @@ class ReachTable:
         with self._lock:
             if not self.counts.add(counts):
                 return []
+            if len(self.counts.reached) > REACH_TARGETS * 1.25:  # not every time: it looks at all of them
+                self.counts = self.counts.pruned(REACH_TARGETS)
             self._choices.clear()
             return [
                 (target, site) for target, site in counts.sessions if target not in self._allowed.get(site, _NOTHING)

@@ -346,7 +346,11 @@ def may_be_kept(target: Target) -> bool:
     """Whether a target may be written to disk: no fixed value is long or looks like a secret."""
     from waggle import redact  # noqa: PLC0415 - its patterns take as long to make ready as all the rest of a start
 
-    for name, source in target.args if isinstance(target, CallTarget) else ():
+    if not isinstance(target, CallTarget):
+        return True
+    if redact.redact_text(target.form) != target.form:
+        return False
+    for name, source in target.args:
         value = source.value
         if source.place is None and (
             len(str(value)) > _LONGEST_FIXED

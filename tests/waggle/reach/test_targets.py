@@ -119,6 +119,8 @@ def test_a_fixed_value_that_is_a_secret_is_never_kept() -> None:
     for args in ({"token": "abc123secret99"}, {"q": "Bearer aaaaaaaa.bbbbbbbb.cccccccc"}, {"q": "x" * 500}):
         assert not may_be_kept(call_target(step(1, "t", dict(args)), USER, ()))
     assert may_be_kept(call_target(step(1, "t", {"q": "open orders"}), USER, ()))
+    spelled_out = step(1, *sh("grep -rn x --include=sk-lab-EXAMPLE000111.seg2_EXAMPLE-333 src"))
+    assert not may_be_kept(call_target(spelled_out, USER, ()))
     assert may_be_kept(LinesTarget("Read", "file_path", 0, "", "line"))
 
 
