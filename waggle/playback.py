@@ -297,7 +297,7 @@ class _Playback:
         lines = sum(each.last - each.first + 1 for each in extents)
         mean = means.tokens.get(lookup.tool, means.tokens.get("", 0.0))
         if 0 < lines < _MANY_LINES:
-            return lines * means.line_tokens.get(lookup.tool, _LINE_TOKENS)
+            return min(lines, self._lines(lookup.tool)) * means.line_tokens.get(lookup.tool, _LINE_TOKENS)
         return mean
 
 

@@ -133,7 +133,7 @@ def all_fixed(target: Target) -> bool:
 
 
 def kept_levels(counts: ReachCounts, levels: int) -> ReachCounts:
-    """Only the coarsest levels of each site: 1 for what a result names, 2 with its size, 3 with the word."""
+    """Only the coarsest levels of each site: 1 for what a result names, 2 with its size."""
 
     def is_kept(key: str) -> bool:
         return key.partition(" > ")[0].count(" | ") <= levels

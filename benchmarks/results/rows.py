@@ -115,8 +115,7 @@ ABLATION: Final = (
     Row("no forms", "shell commands as reads", replace(_ALL, shell_forms=False)),
     Row("no fixed", "calls with a fixed value", _ALL, change=_targets(memory.all_bound)),
     Row("no bound", "calls with a bound value", _ALL, change=_targets(memory.all_fixed)),
-    Row("no word", "the word of a site", _ALL, change=partial(memory.kept_levels, levels=2)),
-    Row("no size", "the size and the word of a site", _ALL, change=partial(memory.kept_levels, levels=1)),
+    Row("no size", "the size of a site", _ALL, change=partial(memory.kept_levels, levels=1)),
     Row("no sessions", "promotion across sessions", replace(_ALL, across_sessions=False)),
 )
 

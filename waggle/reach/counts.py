@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from waggle._defaults import LINE_COST, REACH_PRIOR
-from waggle.reach.targets import AFTER, BEFORE, LinesTarget, read_target
+from waggle.reach.targets import AFTER, BEFORE, LinesTarget, answer_lines, read_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -171,9 +171,7 @@ class ReachCounts:
             chances = [(m + REACH_PRIOR * p) / (total + REACH_PRIOR) for m, p in zip(within, chances, strict=True)]
         return chances
 
-    def best(
-        self, target: str, levels: Sequence[str], threshold: float, economy: Economy | None = None, most: int = 10**6
-    ) -> Choice:
+    def best(self, target: str, levels: Sequence[str], threshold: float, economy: Economy | None = None) -> Choice:
         """The range of a target that is worth most at a site, see `worth`.
 
         Args:
@@ -181,14 +179,13 @@ class ReachCounts:
             levels: keys of the site, coarsest first.
             threshold: θ, see `worth`.
             economy: tokens, see `worth`.
-            most: lines that one answer may have.
         """
         described = read_target(target)
         sums = self.sums(described.tool)
         if isinstance(described, LinesTarget) and described.around != "whole":
-            ranges = [
-                (b, a) for b in (BEFORE if described.around == "line" else BEFORE[:1]) for a in AFTER if b + a < most
-            ]
+            most = answer_lines(shell=not described.arg)
+            befores = BEFORE if described.around == "line" else BEFORE[:1]
+            ranges = [(before, after) for before in befores for after in AFTER if before + after < most]
             cells = [(BEFORE.index(b), AFTER.index(a)) for b, a in ranges]
             lines = [float(b + a + 1) for b, a in ranges]
         else:

@@ -65,9 +65,11 @@ def _step(target: CallTarget | LinesTarget, table: ReachTable, tools: ToolTable)
 
 
 def is_bound(target: str) -> bool:
-    """Whether every value of a target comes from the call before it."""
+    """Whether a target has values, and all of them come from the call before it."""
     described = read_target(target)
-    return isinstance(described, LinesTarget) or all(source.place is not None for _, source in described.args)
+    if isinstance(described, LinesTarget):
+        return True
+    return bool(described.args) and all(source.place is not None for _, source in described.args)
 
 
 def target_key(after: After) -> str:

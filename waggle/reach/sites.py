@@ -27,18 +27,16 @@ class Site(NamedTuple):
             command the program, too. ``(failed)`` behind it when it failed.
         shows: what the result names.
         size: how many files and lines it names, or how many lines were read.
-        word: the first word of what was searched for, when it is one of a few that tell what kind of thing it is.
     """
 
     call: str
     shows: str = ""
     size: str = ""
-    word: str = ""
 
     def levels(self) -> tuple[str, ...]:
-        """Keys of the site, coarsest first; a finer one begins with every coarser one."""
+        """Keys of the site, the coarse one first; the fine one begins with it."""
         coarse = f"{self.call} | {self.shows}"
-        return (coarse, f"{coarse} | {self.size}", f"{coarse} | {self.size} | {self.word}")
+        return (coarse, f"{coarse} | {self.size}")
 
 
 class Seen:
@@ -109,14 +107,14 @@ class Seen:
             )
         files = self.content.files
         if not files:
-            return Site(call, "no file", "", self._word())
+            return Site(call, "no file")
         lines = sum(len(named.lines) for named in files)
         what = "lines of" if lines else "names of"
         one = len(files) == 1
         shows = f"{what} one file" if one else f"{what} files"
         if one and not files[0].path:
             shows = "lines of the searched file" if self.shown.path else "lines"
-        return Site(call, shows, f"{_bucket(len(files))} files, {_bucket(lines)} lines", self._word())
+        return Site(call, shows, f"{_bucket(len(files))} files, {_bucket(lines)} lines")
 
     def _called(self) -> str:
         step = self.step
@@ -127,21 +125,12 @@ class Seen:
         program = " ".join(part for part in found.groups() if part) if found else ""
         return f"{step.tool}: {program[:40]}"
 
-    def _word(self) -> str:
-        pattern = self.step.args.get("pattern")
-        found = _KEYWORD.match(pattern) if isinstance(pattern, str) else None
-        return found[1] if found else ""
-
 
 #: A range that begins at the first line and has so many lines or no end is a whole file.
 WHOLE_LINES: Final = 1000
 _FILES: Final = 50  # files of one result that are compared with later calls
 _BASES: Final = ("dir", "path")
 
-#: Words that open a definition or an import in common languages: who searches for them wants to read what follows.
-_KEYWORD: Final = re.compile(
-    r"[\\^(]*(?:b|s\*|s\+)?[ ]*(class|def|func|fn|function|type|interface|struct|enum|impl|import|from|const|var|let)\b"
-)
 #: The program and its subcommand, behind a ``cd``.
 _PROGRAM: Final = re.compile(r"(?:cd [^&;|]*&& *)*([A-Za-z0-9_.-]+)(?: (-i|[a-z][a-z-]+)(?=[ \n]|$))?")
 

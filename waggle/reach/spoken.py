@@ -49,10 +49,10 @@ def spoken_site(key: str) -> str:
 
 
 def spoken_details(key: str) -> str:
-    """What a finer site adds to the coarsest one, in words: ``1 file, 2-3 lines, looking for `def```."""
-    size, word = [*key.split(" | ")[2:], "", ""][:2]
-    parts = [_SINGULAR.sub(r"1 \1", part) for part in size.split(", ") if part and not part.startswith("0 ")]
-    return ", ".join([*parts, *([f"looking for {code(word)}"] if word else [])])
+    """What a fine site adds to the coarse one, in words: ``1 file, 2-3 lines``."""
+    size = key.split(" | ")[2:]
+    parts = size[0].split(", ") if size else []
+    return ", ".join(_SINGULAR.sub(r"1 \1", part) for part in parts if part and not part.startswith("0 "))
 
 
 _SINGULAR: Final = re.compile(r"^1 (file|line)s$")
@@ -144,7 +144,7 @@ def evidence(counts: ReachCounts, target: str, site: str, threshold: float = REA
     return rows
 
 
-_FINEST: Final = 3  # bars in the key of the finest level
+_FINEST: Final = 2  # bars in the key of the finest level
 
 
 def _ordinal(index: int) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "LinesTarget",
     "Source",
     "Target",
+    "answer_lines",
     "call_target",
     "lines_call",
     "lines_targets",
@@ -265,7 +266,7 @@ def lines_targets(later: Shown, step: Step, seen: Seen, arg: str) -> Iterator[tu
     """
     whole = later.first == 1 and later.last >= WHOLE_LINES
     for file, base in _files_with(later.path, seen):
-        if whole or later.last <= _answer_lines(step.form):
+        if whole or later.last <= answer_lines(shell=bool(step.form)):
             yield LinesTarget(step.tool, arg, file, base, "whole"), None
         if whole:
             continue
@@ -374,9 +375,9 @@ def lines_call(target: LinesTarget, tools: ToolTable, path: str, first: int, las
     return {target.arg: path, lines.start: first, lines.count: last - first + 1}
 
 
-def _answer_lines(form: str) -> int:
+def answer_lines(*, shell: bool) -> int:
     """Lines of code that one answer holds: many hosts cut a shell's output at 10,000 characters, a file's later."""
-    return 200 if form else 800
+    return 250 if shell else 800
 
 
 def _source(name: str, value: JsonValue, part: str | bytes, seen: Seen, paths: Sequence[str]) -> Source:
