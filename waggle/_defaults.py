@@ -81,6 +81,9 @@ MIN_SESSIONS: Final = 2
 #: Habits counted in one project, in targets. A coding project has a few thousand; a target is about 300 bytes.
 REACH_TARGETS: Final = 20_000
 
+#: Sessions counted before curation forgets what was read in only one of them.
+RARE_AFTER_SESSIONS: Final = 50
+
 #: Sessions remembered so that one is not counted twice, in fingerprints of 16 characters.
 REACH_DIGESTS: Final = 10_000
 

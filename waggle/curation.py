@@ -8,13 +8,16 @@ that cannot be read, and skills that a person has edited, are never deleted: the
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from waggle import files
 from waggle._defaults import MIN_FAILS, MIN_SETTLED, MIN_USED_SHARE, PROMOTE_PROJECTS, STALE_DAYS
+from waggle.errors import CountsError
 from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
+from waggle.reach.table import COUNTS_FILE, forget_rare
 from waggle.routes import Disabled, Scope
 
 if TYPE_CHECKING:
@@ -110,6 +113,7 @@ class CurateResult:
         demoted: routes switched off, in both.
         promoted: routes copied to the user's store.
         compacted: ledger lines dropped, in both.
+        forgotten: reads that were counted once in many sessions, and are not counted any more.
     """
 
     removed_proj: int = 0
@@ -119,6 +123,7 @@ class CurateResult:
     demoted: int = 0
     promoted: int = 0
     compacted: int = 0
+    forgotten: int = 0
 
 
 # --- plans ----------------------------------------------------------------------------------------------------
@@ -321,10 +326,12 @@ def apply_plan(plan: Plan, project: Store, user: Store, *, now: datetime) -> Cur
             if action.kind in ("demote", "promote"):
                 event: Literal["demoted", "promoted"] = "demoted" if action.kind == "demote" else "promoted"
                 Ledger(store.ledger_path).append(LedgerEntry(action.name, 0, event=event, at=now))
-    compacted = 0
+    compacted = forgotten = 0
     for scope in plan.compact:
         store = stores[scope]
         compacted += compact_ledger(store.ledger_path, store.names)
+        with suppress(CountsError):  # left as it is; a manager says so when it reads it
+            forgotten += forget_rare(store.ledger_path.with_name(COUNTS_FILE))
         files.remove_leftovers(store.directory.parent, now=now)
     return CurateResult(
         removed_proj=done["gc", Scope.PROJECT],
@@ -334,6 +341,7 @@ def apply_plan(plan: Plan, project: Store, user: Store, *, now: datetime) -> Cur
         demoted=done["demote", Scope.PROJECT] + done["demote", Scope.USER],
         promoted=done["promote", Scope.USER],
         compacted=compacted,
+        forgotten=forgotten,
     )
 
 

@@ -29,7 +29,7 @@ from waggle.reach.counts import ReachCounts
 from waggle.reach.learner import ReachLearner
 from waggle.reach.replayer import ReachReplayer, ReachStudent
 from waggle.reach.routes import counts_of, is_bound, route_of, target_key
-from waggle.reach.table import ReachTable, merge_into, read_counts
+from waggle.reach.table import COUNTS_FILE, ReachTable, merge_into, read_counts
 from waggle.replayer import Replayer, RouteIndex
 from waggle.routes import KnownRoutes, Scope, fires_from, named, route_from
 from waggle.session import Session
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     from waggle.speculation import AsyncRun, Run
 
 __all__ = ["Manager"]
-
-#: Beside the ledger: what was counted over the sessions of a project.
-COUNTS_FILE = "counts.json"
 
 _FAILURES = frozenset({Outcome.TOOL_ERROR, Outcome.PROTOCOL_ERROR})
 _log = logging.getLogger("waggle")

@@ -13,10 +13,9 @@ from waggle.cli import options
 from waggle.cli.place import counted, open_place, texts
 from waggle.cli.sessions import reading
 from waggle.cli.skills import find_skill
-from waggle.manager import COUNTS_FILE
 from waggle.reach.routes import counts_of, target_key
 from waggle.reach.spoken import evidence, spoken_range, spoken_site, spoken_target
-from waggle.reach.table import ReachTable, read_counts
+from waggle.reach.table import COUNTS_FILE, ReachTable, read_counts
 from waggle.reach.targets import read_target
 from waggle.receipts import Answer, occurrences
 from waggle.receipts import why_not as answers_of

@@ -185,6 +185,7 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "result.demoted": "skills switched off",
         "result.promoted": "skills copied to the user's store",
         "result.ledger_lines_dropped": "lines that belonged to no skill",
+        "result.reads_forgotten": "reads that were counted once in many sessions, and are not counted any more",
     },
     "config": {
         "user_file": "path of the user's file, whether it is there or not; null without a home",

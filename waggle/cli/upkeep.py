@@ -116,10 +116,11 @@ def other_projects(place: Place) -> Iterator[Sequence[Route]]:
 
 def summary(result: CurateResult) -> str:
     """What a curation did, on one line."""
+    forgotten = f", {counted(result.forgotten, 'read')} counted once forgotten" if result.forgotten else ""
     return (
         f"project: {result.removed_proj} removed, {result.pruned_proj} pruned; "
         f"user: {result.removed_user} removed, {result.pruned_user} pruned; "
-        f"{result.demoted} switched off, {result.promoted} promoted, {result.compacted} ledger lines dropped"
+        f"{result.demoted} switched off, {result.promoted} promoted, {result.compacted} ledger lines dropped{forgotten}"
     )
 
 
@@ -164,6 +165,7 @@ def _gc_json(plan: Plan, result: CurateResult | None) -> JsonObject:
             "demoted": result.demoted,
             "promoted": result.promoted,
             "ledger_lines_dropped": result.compacted,
+            "reads_forgotten": result.forgotten,
         },
     }
 

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from waggle import files, jsonvalue
-from waggle._defaults import REACH_DIGESTS, REACH_TARGETS
+from waggle._defaults import RARE_AFTER_SESSIONS, REACH_DIGESTS, REACH_TARGETS
 from waggle._fork import renew_in_children
 from waggle.errors import CountsError
 from waggle.reach.counts import ReachCounts, ToolSums
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject, JsonValue
     from waggle.reach.counts import Choice, Economy
 
-__all__ = ["ReachTable", "counts_json", "merge_into", "parse_counts", "read_counts"]
+__all__ = ["COUNTS_FILE", "ReachTable", "counts_json", "forget_rare", "merge_into", "parse_counts", "read_counts"]
 
 
 class ReachTable:
@@ -139,6 +139,9 @@ _NUMBERING: Final = ("nl -ba ", "cat -n ")
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
+#: Beside the ledger: what was counted over the sessions of a project.
+COUNTS_FILE: Final = "counts.json"
+
 #: Version of ``counts.json``.
 COUNTS_VERSION: Final = 1
 
@@ -223,6 +226,31 @@ def read_counts(path: Path) -> ReachCounts:
         return parse_counts(jsonvalue.loads(data))
     except ValueError as error:
         raise CountsError(path, str(error)) from None
+
+
+def forget_rare(path: Path, *, after: int = RARE_AFTER_SESSIONS) -> int:
+    """Forget what was read once and never again in all the sessions counted; gives the number of such targets.
+
+    Nothing happens before `after` sessions are counted: until then one occurrence is no verdict.
+
+    Raises:
+        CountsError: the file is not what this version writes; it is left as it is.
+        StoreLocked: another process kept the lock for too long.
+        StoreUnavailable: the file cannot be written; it is as it was.
+    """
+    if not path.exists():
+        return 0
+    with files.lock(path):
+        counts = read_counts(path)
+        sites: Counter[str] = Counter()
+        for (target, _), sessions in counts.sessions.items():
+            sites[target] += sessions
+        rare = [target for target in counts.reached if sites[target] <= 1]
+        if len(counts.digests) < after or not rare:
+            return 0
+        kept = counts.pruned(len(counts.reached) - len(rare))
+        files.replace(path, jsonvalue.dumps(counts_json(kept)))
+        return len(rare)
 
 
 def merge_into(path: Path, counts: ReachCounts) -> None:

@@ -72,7 +72,7 @@ def test_why_says_what_a_route_follows_where_each_value_comes_from_and_how_often
         "  lines: around the 1st line number printed for it",
     ]
     rows = [[cell.strip() for cell in line.split("  ") if cell] for line in lines[7:]]
-    places = ["where", "all", "1 file, 1 line, looking for `def`"]
+    places = ["where", "all", "1 file, 1 line"]
     assert [row[0] for row in rows] == places
     assert all(row[1:3] == ["6", "6"] and row[-1] == "10 before to 30 after" for row in rows[1:])
     assert rows[-1][4] == "yes"
@@ -91,7 +91,7 @@ def test_why_with_sessions_lists_each_occurrence_those_that_disagreed_first(afte
 
 def test_why_says_the_same_to_programs(after: str, later: Path) -> None:
     document = ran_json("why", after, later)
-    assert (document["name"], document["occurrences"], document["sessions"]) == (after, 4, 4)  # when it was learned
+    assert (document["name"], document["occurrences"], document["sessions"]) == (after, 6, 6)  # when it was learned
     assert document["after"] == "a search that prints lines of one file"
     assert document["values"]["file_path"] == "the 1st file that it names"
     first, *_, last = document["evidence"]
@@ -124,7 +124,7 @@ def test_why_shows_at_most_so_many_occurrences_and_agreed_ones_among_them(after:
 def test_why_of_a_route_from_elsewhere_tells_what_it_was_written_with(home: Home, after: str) -> None:
     """A project whose own counts are gone, or a skill that was copied, has those in its route.json."""
     home.project.ledger_path.with_name(COUNTS_FILE).unlink()
-    assert [row["times"] for row in ran_json("why", after)["evidence"]] == [4, 4]
+    assert [row["times"] for row in ran_json("why", after)["evidence"]] == [6, 6]
 
 
 # --- why-not --------------------------------------------------------------------------------------------------

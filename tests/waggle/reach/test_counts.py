@@ -15,7 +15,7 @@ from tests.waggle.reach.support import count, edit, grep, read, sh
 from waggle import jsonvalue
 from waggle._defaults import REACH_PRIOR
 from waggle.reach.counts import Economy, ReachCounts, ToolSums, worth
-from waggle.reach.table import ReachTable, counts_json, merge_into, parse_counts, read_counts
+from waggle.reach.table import ReachTable, counts_json, forget_rare, merge_into, parse_counts, read_counts
 from waggle.reach.targets import AFTER, BEFORE, CallTarget, LinesTarget, Source, read_target
 from waggle.values import Place
 
@@ -228,7 +228,7 @@ def test_a_target_is_followed_only_once_it_is_a_route() -> None:
     for part in count(*(looked(f"n{n}") for n in range(12))):
         table.add(part)
     target = around(table.counts)
-    levels = (SEARCH, f"{SEARCH} | 1 files, 1 lines", f"{SEARCH} | 1 files, 1 lines | ")
+    levels = (SEARCH, f"{SEARCH} | 1 files, 1 lines")
     assert table.choices(levels) == []
     table.allow(SEARCH, target, "the-route")
     assert [choice.key for choice in table.choices(levels)] == [target]
@@ -245,6 +245,22 @@ def test_a_fresh_clone_uses_the_counts_that_a_route_was_written_with() -> None:
     part = parse_counts(counts_json(total.part(target, SEARCH)))
     table = ReachTable(0.3)
     table.allow(SEARCH, target, "the-route", part)
-    levels = (SEARCH, f"{SEARCH} | 1 files, 1 lines", f"{SEARCH} | 1 files, 1 lines | ")
+    levels = (SEARCH, f"{SEARCH} | 1 files, 1 lines")
     (choice,) = table.choices(levels)
     assert choice == total.best(target, levels, 0.3)
+
+
+def test_curation_forgets_what_was_read_once_in_many_sessions(tmp_path: Path) -> None:
+    path = tmp_path / "counts.json"
+    assert forget_rare(path) == 0
+    once: Session = [(("a", {"id": "1"}), ""), (read("/repo/only.py"), "x"), (edit(), "")]
+    for part in count(once, *(looked(f"n{n}") for n in range(9))):
+        merge_into(path, part)
+    before = read_counts(path)
+    assert forget_rare(path, after=11) == 0
+    dropped = forget_rare(path, after=10)
+    after = read_counts(path)
+    assert dropped == len(before.reached) - len(after.reached) > 0
+    assert around(after) == around(before)
+    assert after.seen == before.seen
+    assert forget_rare(path, after=10) == 0

@@ -16,8 +16,6 @@ from waggle.reach.sites import Site
     [
         (grep("x"), "src/a.py:12: x", Site("search", "lines of one file", "1 files, 1 lines")),
         (grep("x"), "src/a.py:12: x\nsrc/b.py:3: x", Site("search", "lines of files", "2-3 files, 2-3 lines")),
-        (grep("class X"), "src/a.py:12: class X", Site("search", "lines of one file", "1 files, 1 lines", "class")),
-        (grep(r"^\s*def load"), "a.py:1:def load", Site("search", "lines of one file", "1 files, 1 lines", "def")),
         (grep("x"), "No matches found", Site("search", "no file")),
         (sh("grep -n x src/a.py"), "3:x\n9:x", Site("search", "lines of the searched file", "1 files, 2-3 lines")),
         (sh("grep -rl x src"), "src/a.py\nsrc/b.py", Site("search", "names of files", "2-3 files, 0 lines")),
@@ -41,7 +39,7 @@ def test_a_failed_call_is_another_site() -> None:
 
 def test_finer_levels_of_a_site_begin_with_the_coarser_ones() -> None:
     levels = seen(*grep("def x"), "src/a.py:12: def x").site.levels()
-    assert len(levels) == 3
+    assert len(levels) == 2
     assert all(fine.startswith(f"{coarse} |") for coarse, fine in pairwise(levels))
 
 
