@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from waggle._defaults import BYTES_PER_TOKEN
 from waggle.calls import Effect, Outcome, Result, Step
+from waggle.config import ManagerConfig
 from waggle.extents import Coverage, Extents
 from waggle.playback import arguments_of, directory_of
 from waggle.reach.counts import Economy
@@ -65,6 +66,8 @@ class Answer(StrEnum):
     KNOWN = "already made"  #: what it would read is known since the last write
     STALE = "stale after a write"  #: its leading calls were made, with a write among them
     UNLIKELY = "chance too small"
+    CAPPED = "cap reached"  #: the session has had all its lookups
+    HELD = "held back"  #: `ManagerConfig.control_share` holds back everything
     FAILED = "call failed"  #: a failed call is part of no route
 
 
@@ -160,7 +163,9 @@ def _told(step: Step, extents: Extents) -> str:
 # --- why not --------------------------------------------------------------------------------------------------------
 
 
-def why_not(route: Route, trace: Trace, tools: ToolTable, table: ReachTable) -> list[WhyNot]:
+def why_not(
+    route: Route, trace: Trace, tools: ToolTable, table: ReachTable, config: ManagerConfig | None = None
+) -> list[WhyNot]:
     """What a route did after each call of a recorded session, and why; one answer a call.
 
     Args:
@@ -168,15 +173,37 @@ def why_not(route: Route, trace: Trace, tools: ToolTable, table: ReachTable) -> 
         trace: the session.
         tools: what is known of the host's tools.
         table: counts, threshold and routes; a reach route that is not in it is answered as switched off.
+        config: how many lookups a session has, and which share is held back. Other routes draw on the same lookups in
+            a live session, which plays no part here.
     """
-    after = route.after
+    after, config = route.after, config or ManagerConfig()
     if route.disabled:
         return [WhyNot(index, Answer.DISABLED, route.disabled.reason) for index in range(len(trace.steps))]
     if after and not table.route(after.site, target_key(after)):
         return [WhyNot(index, Answer.DISABLED, "it is not followed") for index in range(len(trace.steps))]
     extents = Extents(tools, directory_of(trace))
     steps = _steps(trace, tools)
-    return list(_reach_answers(after, steps, extents, table) if after else _mined_answers(route, steps, extents))
+    answers = _reach_answers(after, steps, extents, table) if after else _mined_answers(route, steps, extents)
+    return list(_within_limits(answers, config))
+
+
+def _within_limits(answers: Iterable[WhyNot], config: ManagerConfig) -> Iterator[WhyNot]:
+    """What of it the limits of a session leave."""
+    left = config.lookups_per_session
+    share = config.control_share
+    for answer in answers:
+        if answer.answer is not Answer.FIRES:
+            yield answer
+        elif left <= 0:
+            yield replace(
+                answer, answer=Answer.CAPPED, detail=f"the session's {config.lookups_per_session} are used up"
+            )
+        elif share >= 1:
+            yield replace(answer, answer=Answer.HELD, detail="control_share is 1: every lookup is held back")
+        else:
+            left -= 1
+            held = f"; held back in {share:.0%} of cases" if share else ""
+            yield replace(answer, detail=f"{answer.detail}{held}")
 
 
 class _Heard:

@@ -268,3 +268,16 @@ def test_paths_of_the_project_are_those_of_the_sessions_directory() -> None:
     calls = [LS, ("read", {"path": "/w/app/a.py"})]
     assert answers(inside, trace(*[[call] for call in calls], cwd="/w/app"), Library())[1] is Answer.FIRES
     assert answers(inside, trace(*[[call] for call in calls], cwd="/w/other"), Library())[1] is Answer.NO_MATCH
+
+
+def test_the_limits_of_a_session_are_reasons_too(around_line: tuple[Route, Library]) -> None:
+    one, library = around_line
+    table = table_of(one, library)
+    for config, answer in (
+        (ManagerConfig(lookups_per_session=0), Answer.CAPPED),
+        (ManagerConfig(control_share=1.0), Answer.HELD),
+        (ManagerConfig(control_share=0.2), Answer.FIRES),
+    ):
+        told = why_not(one, habit(9), TOOLS, table, config)
+        assert told[0].answer is answer
+    assert told[0].detail.endswith("held back in 20% of cases")

@@ -167,8 +167,8 @@ def why_not(
     """Say why a route was or was not made in recorded sessions.
 
     One answer a call: its leading calls were not made, the result names no value for a parameter, what it would read is
-    known already, a write made it stale, the chance is too small, or it is switched off. Caps and control_share depend
-    on what else happens in a live session, and play no part.
+    known already, a write made it stale, the chance is too small, the session's lookups are used up, it is held back, or
+    it is switched off. In a live session other routes draw on the same lookups, which plays no part here.
     """
     place = open_place(directory)
     found = find_skill(place.stores(scope), name)
@@ -176,7 +176,7 @@ def why_not(
     answers: list[tuple[str, WhyNot]] = []
     with reading(traces, "reading") as (sessions, problems):
         for trace in sessions:
-            told = answers_of(found.route, trace, place.tools, table)
+            told = answers_of(found.route, trace, place.tools, table, place.settings.manager_config())
             answers += [(trace.session, each) for each in told if at is None or each.call == at]
     if as_json:
         listed: list[JsonValue] = [
