@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import ROOT
 from waggle import Call, LedgerEntry, Manager, ManagerConfig, Param, Result, Route, Store, ToolSpec, ToolTable, locate
 from waggle.evaluate import learn
-from waggle.manager import COUNTS_FILE
+from waggle.reach.table import COUNTS_FILE
 from waggle.routes import Disabled, RouteStep, named, with_params
 from waggle.settings import describe_settings, load_settings
 from waggle.skillfile import render_route, render_skill

@@ -166,9 +166,9 @@ def why_not(
 ) -> int:
     """Say why a route was or was not made in recorded sessions.
 
-    One answer a call: its leading calls were not made, the result names no value for a parameter, what it would read is
-    known already, a write made it stale, the chance is too small, the session's lookups are used up, it is held back, or
-    it is switched off. In a live session other routes draw on the same lookups, which plays no part here.
+    One answer a call: its leading calls were not made, the result names no value for a parameter, what it would read
+    is known already, a write made it stale, the chance is too small, the session's lookups are used up, it is held
+    back, or it is switched off. In a live session other routes draw on the same lookups, which plays no part here.
     """
     place = open_place(directory)
     found = find_skill(place.stores(scope), name)

@@ -11,7 +11,7 @@ from tests.waggle.cli.support import BAD, LIST, LOAD, NOW, Home, edit, ran, ran_
 from tests.waggle.recorded import trace
 from waggle import _defaults
 from waggle.cli.receipts import _SHOWN
-from waggle.manager import COUNTS_FILE
+from waggle.reach.table import COUNTS_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,8 +31,7 @@ from waggle import (
 )
 from waggle.cli.demo import demo_text, run_demo
 from waggle.cli.measuring import RULES, Group, verdicts
-from waggle.manager import COUNTS_FILE
-from waggle.reach.table import read_counts
+from waggle.reach.table import COUNTS_FILE, read_counts
 from waggle.traces import read_traces
 
 # --- mine -----------------------------------------------------------------------------------------------------
