@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,9 +35,11 @@ from waggle import (
     read_ledger,
     shell,
 )
+from waggle._defaults import CONTENT_CHARS
 from waggle.calls import Effect
 from waggle.routes import RouteStep, named
 from waggle.traces import read_traces, trace_files
+from waggle.values import Content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -103,6 +106,29 @@ def counting() -> Iterator[Row]:
         whole = best(run, rounds=3, clock=time.process_time)
         alone = best(observing(calls, ManagerConfig()), rounds=3, clock=time.thread_time)
         yield Row(f"counted in the background, {name}", (whole - alone) / len(calls) * 1e6, "µs a call")
+
+
+def tracing() -> Iterator[Row]:
+    """Indexing what a result says, against going over its lines once."""
+    lines = re.compile(r"(?m)^.*$")
+    hits = (f"src/pkg{n % 97}/mod{n % 11}.py:{n}:    return self.thing_{n}(x, y)  # as before" for n in range(1, 2000))
+    prose = ("an ordinary line of prose or code, without names of files in it, as most are" for _ in range(1700))
+    for kind, made in (("search", hits), ("prose", prose)):
+        text = "\n".join(made)[:CONTENT_CHARS]
+
+        def scan(text: str = text) -> None:
+            text.splitlines()
+            for _ in lines.finditer(text):
+                pass
+
+        def index(text: str = text) -> None:
+            content = Content({}, Result(text))
+            content.places(content.files[0].path if content.files else "")
+
+        took, _, ratio = side_by_side(index, scan, rounds=9)
+        yield Row(
+            f"indexing a {kind} result of {len(text) // 1024} kB", took * 1e3, "ms", None, "its lines once", ratio
+        )
 
 
 def library(size: int) -> list[Route]:
@@ -322,6 +348,7 @@ def _anticipated(routes: list[Route], config: ManagerConfig) -> tuple[int, int, 
 TOPICS: dict[str, Callable[[], Iterator[Row]]] = {
     "observe": observe,
     "counting": counting,
+    "tracing": tracing,
     "follow": follow,
     "loading": loading,
     "ledger": ledger,
