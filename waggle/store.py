@@ -292,6 +292,20 @@ class Store:
         merged = replace(stored, count=stored.count + route.count, support=stored.support + route.support)
         return Status.KNOWN if self._rewrite(merged) else Status.EDITED
 
+    def renew(self, route: Route) -> bool:
+        """Write what is counted of a reach route by now over what it was written with; when and why it was made stays.
+
+        Returns:
+            False when it is not there, does something else, or its text was edited by a person.
+        """
+        with self._locked():
+            stored = self.read(route.name)
+            if stored is None or stored.fingerprint != route.fingerprint:
+                return False
+            return self._rewrite(
+                replace(route, scope=stored.scope, learned_at=stored.learned_at, disabled=stored.disabled)
+            )
+
     def disable(self, name: str, reason: str, at: datetime) -> bool:
         """Switch a route off; it stays for inspection.
 

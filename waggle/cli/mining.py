@@ -95,6 +95,9 @@ def mine_into(
             count += 1
     finally:
         writer.close()
+    for route in writer.learned() if not dry_run else ():
+        if route.after and store.path_of(route.name).is_dir():  # it was written when it was first seen often enough
+            store.renew(route)
     mined = [_written(replace(route, scope=scope), store, dry_run=dry_run) for route in writer.learned()]
     again = managers[-1].learned() if before else ()
     known = [stored[route.fingerprint] for route in again if route.fingerprint in stored]

@@ -43,6 +43,8 @@ def spoken_site(key: str) -> str:
     if key.partition(" | ")[0].endswith(" (failed)"):
         kind += " that fails"
     shows = finer[0] if finer else ""
+    if shows == "no file" and call not in _CALLS:
+        shows = ""  # nobody expects it to name any
     text = f"{kind}{_SHOWS.get(shows, f' that shows {shows}' if shows else '')}"
     details = spoken_details(key)
     return f"{text} ({details})" if details else text
@@ -141,6 +143,8 @@ def evidence(counts: ReachCounts, target: str, site: str, threshold: float = REA
         choice = counts.best(target, sorted(levels, key=len), threshold)
         times = counts.seen[offer_key(key, offer) if offer else key]
         rows.append(Evidence(spoken_details(key), times, counts.reached[target][key].total(), choice))
+    if len(rows) == 2 and not rows[1].details:  # noqa: PLR2004 - all of it, and the one site there is
+        del rows[0]
     return rows
 
 

@@ -148,7 +148,7 @@ def test_why_not_counts_the_answers_and_shows_those_that_tell_something(after: s
 
 def test_why_not_at_one_call_says_what_was_made_instead(after: str, later: Path) -> None:
     text = ran("why-not", after, later, "--at", 2)
-    assert text.count("this was a call of `Edit` that names no file, it follows a search") == 2
+    assert text.count("this was a call of `Edit`, it follows a search") == 2
     answers = ran_json("why-not", after, later, "--at", 0)["answers"]
     assert [(each["session"], each["call"], each["answer"]) for each in answers] == [
         ("agrees", 0, "fires"),

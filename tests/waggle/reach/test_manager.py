@@ -215,3 +215,25 @@ def test_a_lower_threshold_makes_more(project: Path) -> None:
         for number in range(12):
             work(m, f"s{number}", number)
         assert [route for route in m.learned() if route.after] == []
+
+
+def test_a_skill_can_be_brought_up_to_what_is_counted_by_now_unless_a_person_edited_it(project: Path) -> None:
+    learn(project, 4)
+    with manager(project) as m:
+        for number in range(4, 12):
+            work(m, f"s{number}", number)
+        m.flush()
+        (old,) = [route for route in load_routes(store(project)) if "lines-of-1st" in route.name]
+        again = Manager(ManagerConfig(), root="/repo", counts=m.counts())
+        work(again, "last", 99)
+        again.flush()
+        (new,) = [route for route in again.learned() if route.name == old.name]
+    assert new.count > old.count
+    assert store(project).renew(new)
+    (stored,) = [route for route in load_routes(store(project)) if route.name == old.name]
+    assert (stored.count, stored.learned_at) == (new.count, old.learned_at)
+    path = store(project).directory / old.name / "SKILL.md"
+    path.write_text(path.read_text().replace("**Why:**", "**Never mind:**"))
+    assert not store(project).renew(new)
+    assert "Never mind" in path.read_text()
+    assert not store(project).renew(replace(new, name="elsewhere"))
