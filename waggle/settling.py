@@ -91,7 +91,7 @@ class Settling:
         self._windows: list[Window] = []
         self._number = 0
         self._calls = 0
-        self._context = 0
+        self._chars = 0  # of the conversation so far, lookups included
 
     def made(self, lookups: Sequence[Lookup], *, held: bool = False) -> None:
         """Note the lookups of one result: answered, or held back."""
@@ -106,7 +106,7 @@ class Settling:
             self._pending[self._number] = _Pending(lookup, extents, paths, held)
             self._coverage.add(extents, self._number)
             if not held and lookup.result:
-                self._context += lookup.result.est_tokens
+                self._chars += len(lookup.result.text)
 
     def observe(self, step: Step, size: int) -> None:
         """Take in a call of the agent, before it is answered by anything new.
@@ -116,7 +116,7 @@ class Settling:
             size: characters of its result.
         """
         self._calls += 1
-        self._context += (size + _CALL_CHARS) // BYTES_PER_TOKEN
+        self._chars += size + _CALL_CHARS
         if not self._windows and not self._pending:
             return
         if not step.overlapped:
@@ -150,7 +150,7 @@ class Settling:
         result = pending.lookup.result
         left = self._turns_left(self._calls)
         spent = 0 if used or pending.held or result is None else round(result.est_tokens * left)
-        saved = self._context if used and not pending.held else 0
+        saved = self._chars // BYTES_PER_TOKEN if used and not pending.held else 0
         return [Settled(pending.lookup, used, pending.held, saved, spent)]
 
 

@@ -53,7 +53,7 @@ class ReachReplayer:
         self._known = Coverage()
         self._plan: deque[Lookup] | None = None
         self._made: dict[tuple[str, bytes], tuple[int, str]] = {}  # lookups by call: the site's step, the target
-        self._context = 0  # estimated tokens of the conversation so far
+        self._chars = 0  # of the conversation so far
         self._calls = 0
 
     def observe(self, step: Step, result: Result) -> None:
@@ -64,10 +64,10 @@ class ReachReplayer:
         elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
             self._reads.append(step)
         if step.effect is not Effect.NOTE:
-            self._fresh.append((step, shortened(result)))
+            self._fresh.append((step, result if len(result.text) <= CONTENT_CHARS else shortened(result)))
         self._plan = None
         self._calls += 1
-        self._context += (len(result.text) + _CALL_CHARS) // BYTES_PER_TOKEN
+        self._chars += len(result.text) + _CALL_CHARS
 
     def propose(self) -> Lookup | None:
         """See `ReplayStrategy.propose`."""
@@ -93,7 +93,7 @@ class ReachReplayer:
             self._known.add(self._extents.of_step(self._reads.popleft()), 0)
         economy = None
         if self._table.threshold is None:
-            economy = Economy(self._context, self._table.turns_left(self._calls))
+            economy = Economy(self._chars / BYTES_PER_TOKEN, self._table.turns_left(self._calls))
         found: list[tuple[Choice, Seen]] = []
         for step, result in self._fresh:
             seen = Seen(step, result, self._extents)
@@ -166,8 +166,11 @@ class ReachStudent:
 
     def observe(self, step: Step, result: Result) -> None:
         """Note a completed call; cheap, unless nobody has studied for so long that it takes up memory."""
-        self._unread.append((step, shortened(result)))
-        self._unread_chars += min(len(result.text), CONTENT_CHARS) + _STEP_CHARS
+        size = len(result.text)
+        if size > CONTENT_CHARS:
+            result, size = shortened(result), CONTENT_CHARS
+        self._unread.append((step, result))
+        self._unread_chars += size + _STEP_CHARS
         if self._unread_chars > _UNREAD_CHARS:
             self.study()
 
@@ -196,8 +199,8 @@ class ReachStudent:
 
 
 def shortened(result: Result) -> Result:
-    """A result without the text that nobody looks into, so that it is not held."""
-    return replace(result, text=result.text[:CONTENT_CHARS], cut=True) if len(result.text) > CONTENT_CHARS else result
+    """A long result without the text that nobody looks into, so that it is not held."""
+    return replace(result, text=result.text[:CONTENT_CHARS], cut=True)
 
 
 def _call_key(lookup: Lookup) -> tuple[str, bytes]:
