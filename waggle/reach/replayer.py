@@ -61,6 +61,7 @@ class ReachReplayer:
         if step.effect is Effect.WRITE:
             self._known.clear()
             self._reads.clear()
+            self._made.clear()  # what was made is settled by now; the rest never was made
         elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
             self._reads.append(step)
         if step.effect is not Effect.NOTE:

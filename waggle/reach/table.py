@@ -39,6 +39,7 @@ class ReachTable:
         self.threshold = threshold
         self.counts = counts or ReachCounts()
         self._allowed: dict[str, dict[str, str]] = {}  # site -> target -> route
+        self._count = 0  # of them; asked for at every call, while another thread may add some
         self._own: dict[tuple[str, str], ReachCounts] = {}  # by target and site, what routes were written with
         self._choices: dict[tuple[str, ...], list[Choice]] = {}
         self._lock = threading.Lock()
@@ -50,19 +51,22 @@ class ReachTable:
 
     def __len__(self) -> int:
         """How many routes may be followed."""
-        return sum(len(targets) for targets in self._allowed.values())
+        return self._count
 
     def allow(self, site: str, target: str, route: str, counts: ReachCounts | None = None) -> None:
         """Follow a route from now on; its own counts are used where the table has none of it."""
         with self._lock:
-            self._allowed.setdefault(site, {})[target] = route
+            targets = self._allowed.setdefault(site, {})
+            self._count += target not in targets
+            targets[target] = route
             if counts is not None:
                 self._own[target, site] = counts
             self._choices.clear()
 
     def turns_left(self, calls: int) -> float:
         """See `ReachCounts.turns_left`."""
-        return self.counts.turns_left(calls)
+        with self._lock:
+            return self.counts.turns_left(calls)
 
     def counts_for(self, target: str, site: str) -> ReachCounts:
         """The counts that speak for a target at a site: this project's, else those the route was written with."""
@@ -117,6 +121,10 @@ class ReachTable:
 
     def form_for(self, tool: str, *, whole: bool) -> str:
         """The shell command that reads lines of a file as the agent mostly does; with line numbers if it likes them."""
+        with self._lock:  # sessions that end elsewhere add forms meanwhile
+            return self._form_for(tool, whole=whole)
+
+    def _form_for(self, tool: str, *, whole: bool) -> str:
         counts = next((own for own in (self.counts, *self._own.values()) if own.tools.get(tool)), self.counts)
         sums = counts.sums(tool)
         numbered = sums.numbered > _NUMBERED_SHARE * (sums.parts + sums.wholes)

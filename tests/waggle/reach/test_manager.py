@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.waggle.reach.support import edit, grep, read, sh
+from tests.waggle.reach.support import count, edit, grep, read, sh
 from waggle import Call, Manager, ManagerConfig, Result
 from waggle.effect import effect
 from waggle.ledger import read_ledger, read_windows
 from waggle.locate import find_project
-from waggle.reach.table import counts_json, read_counts
+from waggle.reach.counts import ReachCounts
+from waggle.reach.table import ReachTable, counts_json, read_counts
 from waggle.store import load_routes, project_store
 
 if TYPE_CHECKING:
@@ -237,3 +240,30 @@ def test_a_skill_can_be_brought_up_to_what_is_counted_by_now_unless_a_person_edi
     assert not store(project).renew(new)
     assert "Never mind" in path.read_text()
     assert not store(project).renew(replace(new, name="elsewhere"))
+
+
+def test_routes_and_counts_may_be_added_while_another_thread_asks() -> None:
+    found, (one,) = ReachTable(0.3), count([(grep("x"), "a.py:1:x"), (read("/repo/a.py", 1, 9), "x"), (edit(), "")])
+    stop, wrong = threading.Event(), []
+
+    def ask() -> None:
+        try:
+            while not stop.is_set():
+                assert len(found) >= 0
+                assert found.turns_left(3) >= 0
+                assert found.form_for("bash", whole=False)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is what this test looks for
+            wrong.append(error)
+
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    for number in range(3000):
+        part = ReachCounts(lengths=Counter({number: 1}), forms=Counter({("bash", f"f{number}"): 1}))
+        found.add(part)
+        found.allow(f"site {number}", next(iter(one.reached)), "route")
+    stop.set()
+    for thread in asking:
+        thread.join(10)
+    assert wrong == []
+    assert len(found) == 3000
