@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from waggle.calls import Step
     from waggle.extents import Extent, Extents
+    from waggle.jsonvalue import JsonObject
     from waggle.replay import Lookup
 
 __all__ = ["Settled", "Settling", "Window"]
@@ -102,11 +103,18 @@ class Settling:
             self._number += 1
             form, args = self._extents.tools.spoken(lookup.tool, lookup.args)
             extents = self._extents.of(lookup.tool, form, args)
-            paths = tuple(value for value in args.values() if isinstance(value, str) and len(value) >= _LEAST_PATH)
-            self._pending[self._number] = _Pending(lookup, extents, paths, held)
+            self._pending[self._number] = _Pending(lookup, extents, self._spellings(lookup.tool, form, args), held)
             self._coverage.add(extents, self._number)
             if not held and lookup.result:
                 self._chars += len(lookup.result.text)
+
+    def _spellings(self, tool: str, form: str, args: JsonObject) -> tuple[str, ...]:
+        """How a write may name the files that a lookup shows: as the lookup does, and from the session's directory."""
+        names = [name for name in args if name.startswith("path")] if form else self._extents.tools.spec(tool).paths
+        paths = [path for name in names if isinstance(path := args.get(name), str)]
+        inside = f"{self._extents.directory}/"
+        found = [*paths, *(path.removeprefix(inside) for path in paths)]
+        return tuple(path for path in found if len(path) >= _LEAST_PATH)
 
     def observe(self, step: Step, size: int) -> None:
         """Take in a call of the agent, before it is answered by anything new.

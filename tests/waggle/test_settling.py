@@ -49,6 +49,7 @@ class Desk:
         ([grep("y"), read("src/a.py", 100, 5)], True),
         ([edit("/repo/src/a.py")], True),
         ([sh("sed -i s/a/b/ /repo/src/a.py")], True),
+        ([sh("sed -i s/a/b/ src/a.py")], True),
         ([edit("/repo/src/b.py"), read("/repo/src/a.py", 95, 20)], False),
         ([read("/repo/src/a.py", 300, 20)], False),
         ([read("/repo/src/b.py")], False),
@@ -65,6 +66,13 @@ def test_a_lookup_is_used_when_the_agent_asks_for_it_or_writes_to_its_file_befor
         desk.observe(call)
     desk.settling.close()
     assert [each.used for each in desk.settled] == [used]
+
+
+def test_a_write_that_only_says_what_was_searched_for_is_no_use() -> None:
+    desk = Desk()
+    desk.made(grep("main", "/repo/src/a.py"))
+    desk.observe(sh("echo main > out.txt"))
+    assert [each.used for each in desk.settled] == [False]
 
 
 def test_a_used_lookup_saves_the_context_and_a_detour_costs_its_result_in_every_turn_left() -> None:
