@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.results import words
+from benchmarks.results.commands import commands_by_group, refusals
 from benchmarks.results.jobs import FOLDS
 from benchmarks.results.rows import ABLATION, COUNTED, DEFAULT, FLOOR, MAIN, SWEEP, TOKENS
 from benchmarks.results.tables import HEAD, as_json, between, cells, net, of_ceiling, percent, precision, table, tokens
@@ -34,6 +35,7 @@ def page(study: Study, collection: str) -> str:
         "floor": (_floor,),
         "ablation": (_ablation,),
         "curve": (_curve,),
+        "commands": (_commands,),
         "skills": (_skills,),
     }
     blocks = ["# Results", words.INTRODUCTION.format(collection=collection, sessions=_sessions(study)), words.METHOD]
@@ -68,6 +70,13 @@ def _short(study: Study) -> Iterator[str]:
         f"{original.total('lookups'):,} lookups."
     )
     yield "\n".join(lines)
+
+
+def _commands(study: Study) -> Iterator[str]:
+    yield "## Shell commands"
+    yield words.COMMANDS
+    yield commands_by_group(study.place.groups)
+    yield refusals(study.place.groups)
 
 
 def _by_group(study: Study) -> Iterator[str]:

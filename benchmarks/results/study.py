@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "Point", "Skill", "Study"]
 
 #: What can be measured by itself.
-PARTS: Final = ("main", "floor", "ablation", "curve", "skills")
+PARTS: Final = ("main", "floor", "ablation", "curve", "commands", "skills")
 
 CURVE_GROUPS: Final = 4
 CURVE_ORDERS: Final = 3

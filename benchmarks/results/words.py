@@ -8,7 +8,7 @@ from benchmarks.results.jobs import CURVE_BLOCK, FOLDS
 from benchmarks.results.rows import DEFAULT
 from benchmarks.results.study import CURVE_ORDERS
 
-__all__ = ["ABLATION", "BY_GROUP", "CURVE", "FLOOR", "INTRODUCTION", "METHOD", "SKILLS"]
+__all__ = ["ABLATION", "BY_GROUP", "COMMANDS", "CURVE", "FLOOR", "INTRODUCTION", "METHOD", "SKILLS"]
 
 INTRODUCTION: Final = """\
 What waggle saves on recorded sessions of coding agents, and what it costs. Every number, and every sentence about one,
@@ -68,6 +68,11 @@ CURVE: Final = f"""\
 What is saved on the next {CURVE_BLOCK} sessions (fewer where no more are left) when the first n were learned, with
 the default rules: {CURVE_ORDERS} seeded orders together, for the groups with most turns. Share of turns, and its
 interval."""
+
+COMMANDS: Final = """\
+A command *reads* when it provably does; it has a *form* when it can be written again exactly from its form and values;
+it is *understood* when all it shows is a range of a file, a search, a listing or a state. Everything else is a write.
+The second table says what the refused ones are refused for, so that the next useful form is known."""
 
 SKILLS: Final = """\
 Those of which most lookups were used on sessions held out, each replayed alone. The files are as they are written when
