@@ -1,0 +1,180 @@
+"""The second look at sessions: how often bound arguments are the agent's own.
+
+At every read of the agent the same lookup is bound on what was known before; what is counted is what a served flow will
+find. Scores of parts add, if the parts were scored with the same binder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from stretto.bindings.model import Bound, Pick
+from stretto.bindings.results import as_text
+from stretto.bindings.session import SessionValues
+from stretto.sessions.episode import Assistant, User
+
+if TYPE_CHECKING:
+    from stretto.bindings.binder import Binder
+    from stretto.bindings.model import Agreed, Bindings
+    from stretto.sessions.episode import Episode, ToolCall
+    from waggle.jsonvalue import JsonObject
+
+__all__ = ["Scores"]
+
+#: Hits and tries, in place.
+_Pair: TypeAlias = list[int]
+
+
+def _two() -> list[_Pair]:
+    return [[0, 0], [0, 0]]
+
+
+@dataclass(slots=True)
+class Scores:
+    """What was counted, by tool; see `Bindings` for what each says.
+
+    Attributes:
+        agreed, agreed_derived, agreed_spoken: hits and tries, for picks not mentioned and for mentioned ones.
+        named_other, described_read: hits and tries.
+    """
+
+    agreed: dict[str, list[_Pair]] = field(default_factory=dict)
+    agreed_derived: dict[str, list[_Pair]] = field(default_factory=dict)
+    agreed_spoken: dict[str, list[_Pair]] = field(default_factory=dict)
+    named_other: dict[str, _Pair] = field(default_factory=dict)
+    described_read: dict[str, _Pair] = field(default_factory=dict)
+
+    def add(self, episode: Episode, binder: Binder) -> None:
+        """Count one successful episode."""
+        _Scoring(self, binder).walk(episode)
+
+    def merge(self, other: Scores) -> None:
+        """Add the scores of other sessions."""
+        for ours, theirs in (
+            (self.agreed, other.agreed),
+            (self.agreed_derived, other.agreed_derived),
+            (self.agreed_spoken, other.agreed_spoken),
+        ):
+            for tool, pairs in theirs.items():
+                for mine, more in zip(ours.setdefault(tool, _two()), pairs, strict=True):
+                    _add(mine, more)
+        for single, others in ((self.named_other, other.named_other), (self.described_read, other.described_read)):
+            for tool, pair in others.items():
+                _add(single.setdefault(tool, [0, 0]), pair)
+
+    def into(self, bindings: Bindings) -> None:
+        """Put what was counted among a flow's bindings, added to what is there."""
+        for kept, counted in (
+            (bindings.agreed, self.agreed),
+            (bindings.agreed_derived, self.agreed_derived),
+            (bindings.agreed_spoken, self.agreed_spoken),
+        ):
+            for tool in sorted(counted):
+                kept[tool] = _summed(kept.get(tool), counted[tool])
+        for table, single in (
+            (bindings.named_other, self.named_other),
+            (bindings.described_read, self.described_read),
+        ):
+            for tool in sorted(single):
+                used, picks = table.get(tool, (0, 0))
+                table[tool] = (used + single[tool][0], picks + single[tool][1])
+
+
+def _add(mine: _Pair, more: _Pair) -> None:
+    mine[0] += more[0]
+    mine[1] += more[1]
+
+
+def _summed(known: Agreed | None, pairs: list[_Pair]) -> Agreed:
+    (a, b), (c, d) = known or ((0, 0), (0, 0))
+    return ((a + pairs[0][0], b + pairs[0][1]), (c + pairs[1][0], d + pairs[1][1]))
+
+
+class _Scoring:
+    """One episode on its way."""
+
+    def __init__(self, scores: Scores, binder: Binder) -> None:
+        self._scores = scores
+        self._binder = binder
+        self._tools = sorted(tool for tool in binder.bindings.args if binder.takes_strings(tool))
+        self._seen = SessionValues()
+        self._stamps: dict[str, object] = {}
+        self._counted: set[tuple[str, Pick, str]] = set()
+        self._open: dict[str, list[tuple[JsonObject, _Pair]]] = {}  # picks that a later call may still use
+
+    def walk(self, episode: Episode) -> None:
+        calls: dict[str, ToolCall] = {}
+        seen = self._seen
+        for event in episode.events:
+            if isinstance(event, User):
+                seen.hear(event.text)
+            elif isinstance(event, Assistant):
+                for call in event.calls:
+                    calls[call.id] = call
+                    self._use(call)
+                    self._agree(call)
+                    seen.call(call.name, call.arguments)
+            elif not event.error:
+                made = calls.get(event.call_id)
+                seen.result(event.name, made.arguments if made else None, event.content)
+                if seen.heard or seen.count > 1:
+                    self._look_around()
+
+    def _agree(self, call: ToolCall) -> None:
+        if call.name not in self._binder.bindings.args or not isinstance(call.arguments, dict):
+            return
+        bound = self._binder.bind(call.name, self._seen)
+        if not isinstance(bound, Bound) or not bound.arguments:
+            return
+        kinds = {origin.kind for origin in bound.origins}
+        tables = [
+            table
+            for kind, table in (
+                ("derived", self._scores.agreed_derived),
+                ("spoken", self._scores.agreed_spoken),
+            )
+            if kind in kinds
+        ]
+        for table in tables or [self._scores.agreed]:
+            pair = table.setdefault(call.name, _two())[bound.pick is Pick.PICKED]
+            pair[0] += _passes(call, bound.arguments)
+            pair[1] += 1
+
+    def _look_around(self) -> None:
+        """Count the picks beside the record that the user named, and after the one that they described."""
+        for tool in self._tools:
+            stamp = self._binder.stamp(tool, self._seen)
+            if self._stamps.get(tool) == stamp:
+                continue
+            self._stamps[tool] = stamp
+            bound = self._binder.bind(tool, self._seen)
+            if not isinstance(bound, Bound) or bound.pick not in (Pick.OTHER, Pick.DESCRIBED):
+                continue
+            key = (tool, bound.pick, as_text({name: bound.arguments[name] for name in sorted(bound.arguments)}))
+            if key in self._counted:
+                continue
+            self._counted.add(key)
+            table = self._scores.named_other if bound.pick is Pick.OTHER else self._scores.described_read
+            pair = table.setdefault(tool, [0, 0])
+            pair[1] += 1
+            self._open.setdefault(tool, []).append((bound.arguments, pair))
+
+    def _use(self, call: ToolCall) -> None:
+        left = self._open.get(call.name)
+        if left:
+            kept = []
+            for arguments, pair in left:
+                if _passes(call, arguments):
+                    pair[0] += 1
+                else:
+                    kept.append((arguments, pair))
+            self._open[call.name] = kept
+
+
+def _passes(call: ToolCall, arguments: JsonObject) -> bool:
+    """Whether a call passes all these arguments, each equal as text."""
+    given = call.arguments
+    return isinstance(given, dict) and all(
+        name in given and as_text(given[name]) == as_text(value) for name, value in arguments.items()
+    )

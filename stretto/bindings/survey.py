@@ -1,0 +1,275 @@
+"""The first look at sessions: which arguments calls pass, and where their values stand in earlier results.
+
+Nothing here depends on any other session, so surveys add. What can only be counted once it is known which sources are
+usable is counted in a second look (`stretto.bindings.scoring`). Every tool's calls are counted; which tools read is
+known only when all sessions have been seen, and `Survey.bindings` leaves the others out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from stretto._defaults import REQUIRED_SHARE
+from stretto.bindings.derive import derivations
+from stretto.bindings.model import Bindings, Slot, Source, SourceCounts, SpokenCounts
+from stretto.bindings.results import as_text
+from stretto.bindings.session import SessionValues
+from stretto.bindings.spoken import shape_of, tokens
+from stretto.sessions.episode import Assistant, User
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from stretto.bindings.results import Output
+    from stretto.sessions.episode import Episode, ToolCall
+    from waggle.jsonvalue import JsonValue
+
+__all__ = ["Survey"]
+
+#: Calls that must pass an argument before its one value is a constant.
+_CONSTANT_CALLS: Final = 5
+
+#: The latest results in which a derived value is looked for. Nearly all values come from the last few.
+_DERIVED_OUTPUTS: Final = 8
+
+_LEAST_ID: Final = 4  # characters of a value with a digit that is somebody's, not a habit's
+
+
+@dataclass(slots=True)
+class _Values:
+    """The values of one argument as long as they are all the same."""
+
+    calls: int = 0
+    text: str | None = None  # as JSON; None once there were two
+    value: JsonValue = None
+    found: int = 0
+    said: int = 0
+
+    def add(self, calls: int, text: str | None, value: JsonValue, found: int, said: int) -> None:
+        if not self.calls:
+            self.text, self.value = text, value
+        elif text != self.text:
+            self.text = self.value = None
+        self.calls += calls
+        self.found += found
+        self.said += said
+
+    def is_constant(self, calls: int) -> bool:
+        """Whether the tool's calls show one value that is neither taken from a result nor somebody's own."""
+        return (
+            self.text is not None
+            and self.calls >= _CONSTANT_CALLS
+            and 2 * self.calls >= calls
+            and not self.found
+            and not self.said
+        )
+
+
+@dataclass(slots=True)
+class Survey:
+    """What was counted of calls' arguments.
+
+    Attributes:
+        args, sources, site_sources, lists, derived, spoken: as in `Bindings`, of every tool.
+        bare: calls without arguments, by tool.
+        values: of arguments, while they have one.
+    """
+
+    args: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)
+    sources: dict[Slot, SourceCounts] = field(default_factory=dict)
+    site_sources: Counter[tuple[Slot, str, Source]] = field(default_factory=Counter)
+    lists: dict[Slot, SourceCounts] = field(default_factory=dict)
+    bare: Counter[str] = field(default_factory=Counter)
+    derived: dict[Slot, SourceCounts] = field(default_factory=dict)
+    spoken: dict[Slot, SpokenCounts] = field(default_factory=dict)
+    values: dict[Slot, _Values] = field(default_factory=dict)
+
+    # --- counting ---
+
+    def add(self, episode: Episode, skip: Collection[str] = ()) -> None:
+        """Count one successful episode.
+
+        Args:
+            episode: the session.
+            skip: tools whose calls need not be looked at, because they are known not to read.
+        """
+        seen = SessionValues()
+        calls: dict[str, ToolCall] = {}
+        for event in episode.events:
+            if isinstance(event, User):
+                seen.hear(event.text)
+            elif isinstance(event, Assistant):
+                site = seen.site
+                for call in event.calls:
+                    calls[call.id] = call
+                    if call.name not in skip:
+                        self._count(call, seen, site)
+                        site = call.name
+                for call in event.calls:
+                    seen.call(call.name, call.arguments)
+            elif not event.error:
+                made = calls.get(event.call_id)
+                seen.result(event.name, made.arguments if made else None, event.content)
+
+    def _count(self, call: ToolCall, seen: SessionValues, site: str | None) -> None:
+        if not isinstance(call.arguments, dict):
+            return
+        calls, counted = self.args.get(call.name, (0, {}))
+        for name in call.arguments:
+            counted[name] = counted.get(name, 0) + 1
+        self.args[call.name] = (calls + 1, counted)
+        if not call.arguments:
+            self.bare[call.name] += 1
+        for name, value in call.arguments.items():
+            slot = Slot(call.name, name)
+            if isinstance(value, str):
+                found = self._count_string(slot, value, seen, site)
+            else:
+                found = isinstance(value, list) and self._count_list(slot, value, seen)
+            if not found and not isinstance(value, (dict, list)):
+                self._count_derived(slot, value, seen)
+            self._count_value(slot, value, found=found, seen=seen)
+
+    def _count_string(self, slot: Slot, value: str, seen: SessionValues, site: str | None) -> bool:
+        counts = self.sources.get(slot)
+        if counts is None:
+            counts = self.sources[slot] = SourceCounts()
+        counts.values += 1
+        for output in seen.outputs():
+            path = output.path_of(value)
+            if path is not None:
+                source = Source(output.tool, path)
+                counts.found[source] = counts.found.get(source, 0) + 1
+                if site is not None:
+                    self.site_sources[slot, site, source] += 1
+                return True
+        return False
+
+    def _count_list(self, slot: Slot, value: list[JsonValue], seen: SessionValues) -> bool:
+        items = [each for each in value if isinstance(each, str)]
+        if not items or len(items) < len(value):
+            return False
+        counts = self.lists.setdefault(slot, SourceCounts())
+        counts.values += 1
+        for output in seen.outputs():
+            path = output.path_of(items[0])
+            if path is not None and {each.value for each in output.strings(path)}.issuperset(items):
+                source = Source(output.tool, path)
+                counts.found[source] = counts.found.get(source, 0) + 1
+                return True
+        return False
+
+    def _count_derived(self, slot: Slot, value: JsonValue, seen: SessionValues) -> None:
+        """Count where a value without a source may have been derived from, and its shape if the user wrote it."""
+        if value is None or isinstance(value, bool):
+            return
+        for output in _latest(seen):
+            found = derivations(value, output)
+            if found:
+                counts = self.derived.setdefault(slot, SourceCounts())
+                for text in found:
+                    source = Source(output.tool, text)
+                    counts.found[source] = counts.found.get(source, 0) + 1
+                break
+        if isinstance(value, str) and (shape := shape_of(value)) and _wrote(value, seen):
+            shapes = self.spoken.setdefault(slot, SpokenCounts()).shapes
+            shapes[shape] = shapes.get(shape, 0) + 1
+
+    def _count_value(self, slot: Slot, value: JsonValue, *, found: bool, seen: SessionValues) -> None:
+        values = self.values.get(slot)
+        if values is None:
+            values = self.values[slot] = _Values()
+        if values.calls and values.text is None:  # there were two: nothing else matters any more
+            values.calls += 1
+            return
+        said = isinstance(value, str) and _is_somebodys(value) and seen.mentions(value)
+        values.add(1, as_text([value]), value, int(found), int(said))
+
+    def merge(self, other: Survey) -> None:
+        """Add the survey of other sessions."""
+        for tool, (calls, counted) in other.args.items():
+            mine, names = self.args.get(tool, (0, {}))
+            self.args[tool] = (mine + calls, _added(names, counted))
+        for theirs, ours in ((other.sources, self.sources), (other.lists, self.lists), (other.derived, self.derived)):
+            for slot, counts in theirs.items():
+                kept = ours.setdefault(slot, SourceCounts())
+                kept.values += counts.values
+                kept.found = _added(kept.found, dict(counts.found))
+        for slot, spoken in other.spoken.items():
+            said = self.spoken.setdefault(slot, SpokenCounts())
+            said.values += spoken.values
+            said.shapes = _added(said.shapes, dict(spoken.shapes))
+        for slot, values in other.values.items():
+            self.values.setdefault(slot, _Values()).add(
+                values.calls, values.text, values.value, values.found, values.said
+            )
+        self.site_sources.update(other.site_sources)
+        self.bare.update(other.bare)
+
+    # --- what it says ---
+
+    def bindings(self, reads: Collection[str], *, constants: bool, derive: bool, speak: bool) -> Bindings:
+        """The first part of a flow's bindings; how often they agree is counted next.
+
+        Args:
+            reads: the tools that read.
+            constants: keep arguments that always took one value.
+            derive: keep derived values.
+            speak: keep the shapes of the user's own words.
+        """
+        kept = Bindings(args={tool: self.args[tool] for tool in sorted(self.args) if tool in reads})
+        kept.sources = {slot: counts for slot, counts in sorted(self.sources.items()) if slot.tool in reads}
+        kept.lists = {slot: counts for slot, counts in sorted(self.lists.items()) if slot.tool in reads}
+        several = {slot for slot, counts in kept.sources.items() if len(counts.found) > 1}
+        kept.site_sources = {key: self.site_sources[key] for key in sorted(self.site_sources) if key[0] in several}
+        kept.bare = {
+            tool: self.bare[tool]
+            for tool, (calls, counted) in kept.args.items()
+            if counted and not any(count >= REQUIRED_SHARE * calls for count in counted.values())
+        }
+        if constants:
+            kept.constants = {
+                slot: values.value
+                for slot, values in sorted(self.values.items())
+                if slot.tool in reads and values.is_constant(self.args[slot.tool][0])
+            }
+        if derive:
+            kept.derived = {
+                slot: SourceCounts(self.args[slot.tool][1][slot.argument], dict(counts.found))
+                for slot, counts in sorted(self.derived.items())
+                if slot.tool in reads
+            }
+        if speak:
+            kept.spoken = {
+                slot: SpokenCounts(self.args[slot.tool][1][slot.argument], dict(spoken.shapes))
+                for slot, spoken in sorted(self.spoken.items())
+                if slot.tool in reads
+            }
+        return kept
+
+
+_Key = TypeVar("_Key")
+
+
+def _added(ours: dict[_Key, int], theirs: dict[_Key, int]) -> dict[_Key, int]:
+    summed = dict(ours)
+    for key, count in theirs.items():
+        summed[key] = summed.get(key, 0) + count
+    return summed
+
+
+def _latest(seen: SessionValues) -> Iterator[Output]:
+    return islice(seen.outputs(), _DERIVED_OUTPUTS)
+
+
+def _wrote(value: str, seen: SessionValues) -> bool:
+    """Whether the user wrote this value as a word of its own."""
+    return any(value in message and value in tokens(message) for message in seen.messages)
+
+
+def _is_somebodys(value: str) -> bool:
+    """Whether a value looks like somebody's own rather than like a habit: an id, a number, an address."""
+    return "@" in value or (len(value) >= _LEAST_ID and any(character.isdigit() for character in value))

@@ -1,0 +1,1 @@
+"""Deciders: which lookup to make, or none."""

@@ -1,0 +1,70 @@
+"""The exceptions of stretto, apart from the modules that raise them. Each keeps its facts and survives pickling."""
+
+from __future__ import annotations
+
+from waggle.errors import WaggleError
+
+__all__ = ["BadFlow", "FlowError", "ManifestError", "OracleError", "SessionLogError", "StrettoError", "UsageError"]
+
+
+class StrettoError(WaggleError):
+    """Root of everything stretto raises on purpose."""
+
+
+class UsageError(StrettoError, ValueError):
+    """What was asked for cannot be done as it was asked; the text says what would be right."""
+
+
+class SessionLogError(StrettoError, ValueError):
+    """A recorded session, an export of spans or a results file cannot be read.
+
+    Attributes:
+        path: the file.
+        line: line number, from 1, or None when the fault has no line.
+        problem: what is wrong and what would be right.
+    """
+
+    def __init__(self, path: str, line: int | None, problem: str) -> None:
+        super().__init__(path, line, problem)
+        self.path = path
+        self.line = line
+        self.problem = problem
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where}: {self.problem}"
+
+
+class _FileError(StrettoError, ValueError):
+    """A JSON file is not what it should be.
+
+    Attributes:
+        path: the file, empty for a value that is in none.
+        at: where in it, as a JSON path, ``$.habit.base.alpha``.
+        problem: what is wrong and what would be right.
+    """
+
+    def __init__(self, path: str, at: str, problem: str) -> None:
+        super().__init__(path, at, problem)
+        self.path = path
+        self.at = at
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem} @ {self.at}" if self.path else f"{self.problem} @ {self.at}"
+
+
+class ManifestError(_FileError):
+    """A manifest file is not valid."""
+
+
+class FlowError(_FileError):
+    """A flow file is not valid."""
+
+
+class BadFlow(StrettoError, ValueError):
+    """A valid flow cannot do what is asked of it, such as serving ``reach`` without reach counts."""
+
+
+class OracleError(StrettoError):
+    """An oracle gave no answer, or no complete one."""

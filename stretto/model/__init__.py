@@ -1,0 +1,1 @@
+"""What follows what: steps as symbols, the back-off habit, reach counts, and the concentration they share."""

@@ -1,0 +1,1 @@
+"""Reviewing flows: pure functions that return data, each with a renderer."""

@@ -1,0 +1,1 @@
+"""Recorded sessions: read from logs, exports and results files, held as episodes."""
