@@ -10,13 +10,15 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stretto.bindings.binder import Binder
+from stretto.bindings.binder import Binder, likeliest
 from stretto.bindings.session import SessionValues
 from stretto.model.alphabet import StepOutcome
 from stretto.model.counts import ORDER
 from stretto.sessions.episode import Assistant, User
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stretto.bindings.model import Bound, Unbound
     from stretto.flow.model import Flow, Site
     from stretto.sessions.episode import Event, ToolCall
@@ -44,15 +46,21 @@ class Situation:
         site: the tool that just returned and whether it failed; None when the last step is no call.
         history: symbols of the last steps, the latest last; at most as many as the longest context.
         session: the session, as long as nothing further happens in it.
+        made: lookups made since the agent's own last result.
     """
 
     site: Site | None
     history: tuple[int, ...]
     session: LiveSession
+    made: int = 0
 
     def bind(self, tool: str) -> Bound | Unbound:
-        """Fill a lookup's arguments from what the session has shown."""
-        return self.session.bind(tool)
+        """Fill a lookup's arguments from what the session has shown, in the likeliest way."""
+        return likeliest(self.session.ways(tool))
+
+    def ways(self, tool: str) -> Sequence[Bound | Unbound]:
+        """The ways to fill a lookup's arguments; see `Binder.ways`."""
+        return self.session.ways(tool)
 
 
 @dataclass(slots=True)
@@ -60,6 +68,7 @@ class _Made:
     """A call of the current turn."""
 
     call: ToolCall
+    own: bool
     symbol: int | None = None  # None while it runs
 
 
@@ -84,8 +93,9 @@ class LiveSession:
         self._last: str | None = None  # id of the call that returned last
         self._site: Site | None = None
         self._late: dict[str, ToolCall] = {}  # calls of earlier turns that still run
+        self._lookups = 0  # since the agent's own last result
         self._waiting = False  # the last step is a reply that nobody answered yet
-        self._bound: dict[str, tuple[object, Bound | Unbound]] = {}
+        self._ways: dict[str, tuple[object, Sequence[Bound | Unbound]]] = {}
 
     # --- what happens ---
 
@@ -121,9 +131,14 @@ class LiveSession:
         self._end_turn()
         self._waiting = False
 
-    def call(self, call: ToolCall) -> None:
-        """Take in a call of the current turn; it runs until its result."""
-        self._turn[call.id] = _Made(call)
+    def call(self, call: ToolCall, *, own: bool = True) -> None:
+        """Take in a call of the current turn; it runs until its result.
+
+        Args:
+            call: the call.
+            own: the agent makes it; False for a lookup that is made on its behalf.
+        """
+        self._turn[call.id] = _Made(call, own)
         self.values.call(call.name, call.arguments)
 
     def result(self, call_id: str, *, error: bool, content: str) -> None:
@@ -143,6 +158,7 @@ class LiveSession:
         made.symbol = self.flow.symbol(call.name, StepOutcome.ERROR if error else StepOutcome.OK, content)
         if not error:
             self.values.result(call.name, call.arguments, content)
+        self._lookups = 0 if made.own else self._lookups + 1
         self._last = call_id
         self._site = (call.name, error)
 
@@ -169,12 +185,12 @@ class LiveSession:
             last = self._turn[self._last].symbol
             if last is not None:
                 history.append(last)
-        return Situation(self._site, tuple(history[-ORDER:]), self)
+        return Situation(self._site, tuple(history[-ORDER:]), self, self._lookups)
 
-    def bind(self, tool: str) -> Bound | Unbound:
-        """Fill a lookup's arguments; kept until something happens that it depends on."""
+    def ways(self, tool: str) -> Sequence[Bound | Unbound]:
+        """The ways to fill a lookup's arguments; kept until something happens that they depend on."""
         stamp = self._binder.stamp(tool, self.values)
-        kept = self._bound.get(tool)
+        kept = self._ways.get(tool)
         if kept is None or kept[0] != stamp:
-            kept = self._bound[tool] = (stamp, self._binder.bind(tool, self.values))
+            kept = self._ways[tool] = (stamp, self._binder.ways(tool, self.values))
         return kept[1]

@@ -59,7 +59,8 @@ _log = logging.getLogger("waggle")
 class Manager:
     """Procedure memory for one project, shared by its conversations. Thread-safe.
 
-    The manager is its own default session: `start`, `observe`, `follow` and `afollow` are those of ``session("")``.
+    The manager is its own default session: `start`, `observe`, `hear`, `follow` and `afollow` are those of
+    ``session("")``.
 
     Args:
         config: the knobs; defaults are `ManagerConfig()`.
@@ -246,6 +247,10 @@ class Manager:
     def observe(self, call: Call, result: Result | str = "") -> None:
         """See `Session.observe`."""
         self.session().observe(call, result)
+
+    def hear(self, text: str, role: str = "user") -> None:
+        """See `Session.hear`."""
+        self.session().hear(text, role)
 
     def follow(self, run: Run) -> Fold | None:
         """See `Session.follow`."""

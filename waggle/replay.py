@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from waggle.calls import Result, Step
     from waggle.jsonvalue import JsonObject
 
-__all__ = ["Fold", "Lookup", "ReplayStrategy", "fold"]
+__all__ = ["Fold", "Listener", "Lookup", "ReplayStrategy", "fold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,30 @@ class ReplayStrategy(Protocol):
 
         A lookup that had been made already is settled with the result it had then, whose text may be cut.
         """
+        ...
+
+
+class Listener(Protocol):
+    """What a strategy may want to know beside the calls that have ended. Each method is optional.
+
+    A strategy has those it needs, in addition to those of `ReplayStrategy`; they are looked for by name. What raises
+    is switched off as there.
+    """
+
+    def start(self, seq: int, tool: str, args: JsonObject) -> None:
+        """Take in a call that the host announced when it began; `observe` gets the step of the same number."""
+        ...
+
+    def hear(self, role: str, text: str) -> None:
+        """Take in what was said, in its place among the calls; the role is ``user``, ``assistant``, or the host's."""
+        ...
+
+    def drop(self, lookup: Lookup) -> None:
+        """Know that a proposal will not be settled: it was held back, or the host broke off."""
+        ...
+
+    def close(self) -> None:
+        """Know that nothing more will come: the session has ended, or the strategy was switched off."""
         ...
 
 

@@ -89,12 +89,17 @@ class Session:
 
         `observe` recognises the call by its id, or, where it has none, by being the same object.
         """
+        if is_following():
+            return  # `observe` will not take it in either
         try:
             with self._lock:
                 args, _ = _arguments(call.args)
-                self._started[call.id or id(call)] = (call, self._recorder.start(call.tool, args))
+                started = self._recorder.start(call.tool, args)
+                self._started[call.id or id(call)] = (call, started)
                 if len(self._started) > self._recorder.capacity:  # the host has lost the oldest
                     del self._started[next(iter(self._started))]
+                if self._speculation:
+                    self._speculation.start(started.seq, call.tool, self._tools.essential(call.tool, args))
         except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
             self._faults.note("start", error)
 
@@ -168,6 +173,22 @@ class Session:
                     self._on_study(self._student, True)
         except Exception as error:  # noqa: BLE001 - as in start
             self._faults.note("close", error)
+
+    def hear(self, text: str, role: str = "user") -> None:
+        """Take in what was said in the conversation, in its place among the calls. Optional.
+
+        Routes do not need it; strategies that bind what the user wrote, or that tell a reply from a call, do.
+
+        Args:
+            text: what was said.
+            role: who said it, ``user`` or ``assistant``.
+        """
+        if self._speculation is None:
+            return
+        try:
+            self._speculation.hear(role, text)
+        except Exception as error:  # noqa: BLE001 - as in start
+            self._faults.note("hear", error)
 
     def steps(self) -> list[Step]:
         """Copy of the ring, oldest first, without results."""

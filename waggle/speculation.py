@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from waggle.background import Faults
     from waggle.config import ManagerConfig
     from waggle.extents import Extents
+    from waggle.jsonvalue import JsonObject
     from waggle.settling import Settling
 
 __all__ = ["AsyncRun", "Run", "Speculation", "is_following"]
@@ -52,6 +53,7 @@ class _Round:
     bytes_left: int
     asked: int = 0
     made: list[Lookup] = field(default_factory=list)
+    proposed: list[Lookup] = field(default_factory=list)  # and not settled
 
     def seconds_left(self) -> float:
         return max(self.until - time.monotonic(), 0.0)
@@ -118,11 +120,36 @@ class Speculation:
                 except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
                     self._switch_off(strategy, error)
 
+    def start(self, seq: int, tool: str, args: JsonObject) -> None:
+        """Take in a call of the agent that has begun."""
+        self._tell("start", seq, tool, args)
+
+    def hear(self, role: str, text: str) -> None:
+        """Take in what was said in the conversation."""
+        self._tell("hear", role, text)
+
     def close(self) -> None:
         """Settle what is left: the session has ended."""
         with self._lock:
             if self._settling:
                 self._settling.close()
+        self._tell("close")
+
+    def _tell(self, name: str, *args: object) -> None:
+        """Call a method of `waggle.replay.Listener` of the strategies that have it."""
+        with self._lock:
+            for strategy in list(self._strategies):
+                self._call(strategy, name, *args)
+
+    def _tell_proposer(self, name: str, lookup: Lookup, *args: object) -> None:
+        for strategy in list(self._strategies):
+            if strategy.name == lookup.strategy:
+                self._call(strategy, name, lookup, *args)
+
+    def _call(self, strategy: ReplayStrategy, name: str, *args: object) -> None:
+        method = getattr(strategy, name, None)
+        if method is not None:
+            self._ask(strategy, method, *args)
 
     def follow(self, run: Run) -> Fold | None:
         """See `Session.follow`."""
@@ -137,7 +164,7 @@ class Speculation:
                 self._settle(this, lookup, _answer(run, lookup))
         finally:
             _following.reset(token)
-            self._busy = False
+            self._end(this)
         return self._fold(this)
 
     async def afollow(self, run: AsyncRun) -> Fold | None:
@@ -160,7 +187,7 @@ class Speculation:
                     self._settle(this, one, result)
         finally:
             _following.reset(token)
-            self._busy = False
+            self._end(this)
         return self._fold(this)
 
     def _begin(self) -> _Round | None:
@@ -171,6 +198,12 @@ class Speculation:
             self._busy = True
             lookups = min(self._config.lookups_per_result, self._left)
             return _Round(lookups, time.monotonic() + self._config.follow_seconds, self._config.fold_bytes)
+
+    def _end(self, this: _Round) -> None:
+        with self._lock:
+            for lookup in this.proposed:
+                self._tell_proposer("drop", lookup)
+            self._busy = False
 
     def _next(self, this: _Round) -> Lookup | None:
         """The next lookup to make. One whose answer is known is settled with it and asked about no further."""
@@ -192,6 +225,7 @@ class Speculation:
                     if known is None:
                         this.lookups_left -= 1
                         self._left -= 1
+                        this.proposed.append(lookup)
                         return lookup
                     self._ask(strategy, strategy.settle, lookup, known)
         return None
@@ -211,13 +245,12 @@ class Speculation:
     def _settle(self, this: _Round, lookup: Lookup, result: Result) -> None:
         with self._lock:
             this.made.append(replace(lookup, result=result))
+            this.proposed = [other for other in this.proposed if other is not lookup]
             if result.ok:
                 this.bytes_left -= result.size_bytes
                 form, args = self._tools.spoken(lookup.tool, lookup.args)
                 self._known.add(Step(0, lookup.tool, args, form=form), result)
-            for strategy in list(self._strategies):
-                if strategy.name == lookup.strategy:
-                    self._ask(strategy, strategy.settle, lookup, result)
+            self._tell_proposer("settle", lookup, result)
 
     def _fold(self, this: _Round) -> Fold | None:
         if not this.made:
@@ -239,8 +272,11 @@ class Speculation:
             return None
 
     def _switch_off(self, strategy: ReplayStrategy, error: Exception) -> None:
+        if not any(other is strategy for other in self._strategies):
+            return  # it raised once more, while it was closed
         self._strategies = [other for other in self._strategies if other is not strategy]
         self._faults.note(f"strategy {getattr(strategy, 'name', type(strategy).__name__)!r} switched off", error)
+        self._call(strategy, "close")
 
 
 #: Proposals per lookup a round may hear, so that a strategy that names only what is known does not go on for ever.

@@ -8,13 +8,14 @@ session holds, or a deterministic transform of one; nothing is made up, and no v
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stretto._defaults import REQUIRED_SHARE
 from stretto.bindings.chances import bare_chance, chance, share
 from stretto.bindings.derive import derived
 from stretto.bindings.model import Argument, Bound, Pick, Reason, Slot, Source, Unbound
+from stretto.bindings.records import fields_of, records
 from stretto.bindings.results import as_text
 from stretto.bindings.spoken import shape_of, tokens
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
     from stretto.sessions.manifest import ToolDoc
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Binder"]
+__all__ = ["Binder", "likeliest"]
+
+#: Kinds of arguments that the original has not.
+_MORE: Final = ("derived", "spoken")
 
 #: Values at a site before its own order of sources is used.
 _SITE_VALUES: Final = 5
@@ -55,6 +59,7 @@ class _Plan:
 
     required: list[_SlotPlan]
     constants: JsonObject
+    records: list[Source]  # that hold every required argument
     tools: frozenset[str]  # whose results matter
 
 
@@ -109,8 +114,12 @@ class Binder:
         calls, args = bindings.args[tool]
         required = [self._slot_plan(Slot(tool, name)) for name in sorted(args) if args[name] >= REQUIRED_SHARE * calls]
         constants = {slot.argument: value for slot, value in sorted(bindings.constants.items()) if slot.tool == tool}
+        counts = bindings.records.get(tool) if self._derive else None
+        needed = {each.slot.argument for each in required} - constants.keys()
+        together = [each for each in _by_count(counts) if fields_of(each.path).keys() == needed] if counts else []
         used = {source.tool for each in required for source in (*each.sources, *each.derived)}
-        return _Plan(required, constants, frozenset(used))
+        used |= {source.tool for source in together}
+        return _Plan(required, constants, together, frozenset(used))
 
     def _slot_plan(self, slot: Slot) -> _SlotPlan:
         bindings = self.bindings
@@ -160,46 +169,85 @@ class Binder:
         Args:
             tool: the lookup.
             values: what the session has shown. Calls that are running count as made.
+
+        Returns:
+            Of the ways to fill them, the likeliest; why the first does not, when none does.
+        """
+        return likeliest(self.ways(tool, values))
+
+    def ways(self, tool: str, values: SessionValues) -> list[Bound | Unbound]:
+        """The ways to fill the arguments of a lookup.
+
+        Returns:
+            First the original's: each argument from its own sources; by name, if training never called it. Then those
+            with arguments from one record, and with arguments that are derived or spoken, as far as they do bind.
         """
         plan = self._plan(tool)
         if plan is None:
-            return self._by_name(tool, values)
-        arguments: JsonObject = {}
+            return [self._by_name(tool, values)]
+        ways: list[Bound | Unbound] = [self._plain(tool, plan, values, more=False)]
+        together = self._together(tool, plan, values) if plan.records else None
+        if together:
+            ways.append(together)
+        if any(each.derived or each.shapes for each in plan.required):
+            mixed = self._plain(tool, plan, values, more=True)
+            if isinstance(mixed, Bound) and any(origin.kind in _MORE for origin in mixed.origins):
+                ways.append(mixed)
+        return ways
+
+    def _plain(self, tool: str, plan: _Plan, values: SessionValues, *, more: bool) -> Bound | Unbound:
+        """Fill each argument by itself; with ``more``, what has no source left is derived or spoken."""
         chosen: list[tuple[str, _Chosen]] = []
         for each in plan.required:
             name = each.slot.argument
             if name in plan.constants:
-                one: _Chosen | Unbound = _Chosen(plan.constants[name], "constant")
-            else:
-                one = self._value(each, values)
+                continue
+            one = self._value(each, values, more=more)
             if isinstance(one, Unbound):
                 return one
-            arguments[name] = one.value
             chosen.append((name, one))
-        for name, value in plan.constants.items():
-            if name not in arguments:
-                arguments[name] = value
-                chosen.append((name, _Chosen(value, "constant")))
         if not plan.required and values.calls_of(tool):
             return Unbound(Reason.LOOKED_UP, tool)
+        return self._bound(tool, plan, chosen, values)
+
+    def _bound(self, tool: str, plan: _Plan, chosen: Sequence[tuple[str, _Chosen]], values: SessionValues) -> Bound:
+        constants = [(name, _Chosen(value, "constant")) for name, value in plan.constants.items()]
+        every = sorted([*chosen, *constants], key=itemgetter(0))
         pick = _pick(tool, chosen, values)
-        origins = tuple(Argument(name, one.kind, one.source) for name, one in sorted(chosen, key=lambda pair: pair[0]))
+        origins = tuple(Argument(name, one.kind, one.source) for name, one in every)
+        arguments = {name: one.value for name, one in every}
         if arguments:
             likely = chance(self.bindings, tool, pick, {one.kind for _, one in chosen})
         else:
             likely = bare_chance(self.bindings, tool)
         return Bound(arguments, pick, likely, origins)
 
-    def _value(self, plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
-        """One argument: from its sources, else derived, else from the user's words."""
-        slot = plan.slot
+    def _together(self, tool: str, plan: _Plan, values: SessionValues) -> Bound | None:
+        """Fill the arguments from the first record the user mentioned, else from the first whose call was not made."""
+        first: dict[str, _Chosen] | None = None
+        any_mentioned = False
+        calls = values.calls_of(tool)
+        for source in plan.records:
+            for output in reversed(values.outputs_of(source.tool)):
+                for arguments, record in records(source.path, output):
+                    mentioned = values.heard > 0 and _says(record.values(), values)
+                    any_mentioned = any_mentioned or mentioned
+                    if (mentioned or first is None) and not _was_made(arguments, calls):
+                        first = {name: _Chosen(value, "record", source, mentioned) for name, value in arguments.items()}
+                        if mentioned:
+                            return self._bound(tool, plan, list(first.items()), values)
+        if first is None:
+            return None
+        chosen = [(name, one._replace(any_mentioned=any_mentioned)) for name, one in first.items()]
+        return self._bound(tool, plan, chosen, values)
+
+    def _value(self, plan: _SlotPlan, values: SessionValues, *, more: bool) -> _Chosen | Unbound:
+        """One argument: from its sources; with ``more``, else derived, else from the user's words."""
         found = self._list(plan, values) if plan.is_list else self._string(plan, values)
-        if isinstance(found, _Chosen):
+        if isinstance(found, _Chosen) or not more:
             return found
-        more = (self._derived(plan, values) if plan.derived else None) or (
-            _spoken(slot, plan.shapes, values) if plan.shapes else None
-        )
-        return more or found
+        derived_one = self._derived(plan, values) if plan.derived else None
+        return derived_one or (_spoken(plan.slot, plan.shapes, values) if plan.shapes else None) or found
 
     def _list(self, plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
         slot = plan.slot
@@ -279,6 +327,12 @@ class Binder:
         return Bound(arguments, Pick.PICKED if mentioned else Pick.NONE, share(0, 0), origins)
 
 
+def likeliest(ways: Sequence[Bound | Unbound]) -> Bound | Unbound:
+    """Of the ways to bind a lookup, the one with the likeliest arguments; why the first does not, if none does."""
+    bound = [way for way in ways if isinstance(way, Bound)]
+    return max(bound, key=attrgetter("chance")) if bound else ways[0]
+
+
 def _by_count(counts: SourceCounts) -> list[Source]:
     return sorted(counts.usable(), key=lambda source: (-counts.found[source], source))
 
@@ -313,10 +367,17 @@ def _is_mentioned(found: Found, values: SessionValues) -> bool:
     """Whether the user wrote the value, or another field of the record that directly holds it."""
     if values.mentions(found.value):
         return True
-    return found.record is not None and any(
-        isinstance(other, str) and len(other) >= _LEAST_SIBLING and values.mentions(other)
-        for other in found.record.values()
-    )
+    return found.record is not None and _says(found.record.values(), values)
+
+
+def _says(fields: Iterable[object], values: SessionValues) -> bool:
+    """Whether the user wrote one of these fields."""
+    return any(isinstance(each, str) and len(each) >= _LEAST_SIBLING and values.mentions(each) for each in fields)
+
+
+def _was_made(arguments: JsonObject, calls: Iterable[JsonObject]) -> bool:
+    """Whether a call with these arguments was made, whatever else it passed."""
+    return any(all(name in call and call[name] == value for name, value in arguments.items()) for call in calls)
 
 
 def _spoken(slot: Slot, shapes: Collection[str], values: SessionValues) -> _Chosen | None:

@@ -1,7 +1,7 @@
 """The chance that a lookup's bound arguments are those the agent itself would have passed.
 
 Every chance is a share counted on the agent's own calls, drawn towards a prior worth two calls. Not responsible for
-counting (`stretto.bindings.learner`) nor for finding the arguments (`stretto.bindings.bind`).
+counting (`stretto.bindings.scoring`) nor for finding the arguments (`stretto.bindings.binder`).
 """
 
 from __future__ import annotations
@@ -47,12 +47,21 @@ def chance(bindings: Bindings, tool: str, pick: Pick, kinds: Collection[str] = (
         bindings: the counts; a tool nothing was counted for has 1/2.
         tool: the lookup.
         pick: what the pick says about the user.
-        kinds: of the arguments' origins (`Argument.kind`). Calls with a ``derived`` or a ``spoken`` argument are
-            counted apart from the others; with both, the smaller of the two chances holds.
+        kinds: of the arguments' origins (`Argument.kind`). Calls with a ``derived``, a ``spoken`` or a ``record``
+            argument are counted apart from the others; with several, the smallest of their chances holds.
     """
-    counted_apart = {"derived": bindings.agreed_derived, "spoken": bindings.agreed_spoken}
-    tables = [table for kind, table in counted_apart.items() if kind in kinds] or [bindings.agreed]
-    return min(_chance(bindings, tool, pick, table.get(tool, _UNCOUNTED)) for table in tables)
+    return min(_chance(bindings, tool, pick, agreed) for agreed in _counted(bindings, tool, kinds))
+
+
+def _counted(bindings: Bindings, tool: str, kinds: Collection[str]) -> list[Agreed]:
+    """The counts that speak of arguments of these kinds, at least one."""
+    apart = {
+        "derived": bindings.agreed_derived,
+        "spoken": bindings.agreed_spoken,
+        "record": bindings.agreed_record,
+    }
+    tables = [table for kind, table in apart.items() if kind in kinds] or [bindings.agreed]
+    return [table.get(tool, _UNCOUNTED) for table in tables]
 
 
 def _chance(bindings: Bindings, tool: str, pick: Pick, agreed: Agreed) -> float:
@@ -77,7 +86,12 @@ def bare_chance(bindings: Bindings, tool: str) -> float:
     return 1.0 if bare is None else share(bare, bindings.args[tool][0])
 
 
-def pooled_chance(agreed: Agreed | None) -> float:
-    """Chance over mentioned and other picks together, 0 to 1: what a reviewer is shown before there is a session."""
-    (agreed0, tried0), (agreed1, tried1) = agreed or _UNCOUNTED
-    return share(agreed0 + agreed1, tried0 + tried1)
+def pooled_chance(bindings: Bindings, tool: str, kinds: Collection[str] = ()) -> float:
+    """Chance over all picks together, mentioned or not, 0 to 1: what can be said before there is a session.
+
+    Args:
+        bindings: the counts.
+        tool: the lookup.
+        kinds: as `chance` takes them.
+    """
+    return min(share(no[0] + yes[0], no[1] + yes[1]) for no, yes in _counted(bindings, tool, kinds))

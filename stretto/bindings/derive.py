@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stretto.bindings.results import Output
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Derivation", "derivations", "derived", "describe"]
+__all__ = ["Derivation", "derivations", "derived", "describe", "is_leaf", "parse"]
 
 
 class Derivation(NamedTuple):
@@ -39,8 +39,8 @@ class Derivation(NamedTuple):
     Attributes:
         path: of the value, from ``$`` or ``@``; of the record, for a ``join``.
         name: of the transform.
-        constants: what it takes: texts for ``affix``, ``inner``, ``between``, ``shape`` and ``join``, a number for
-            ``plus``.
+        constants: what it takes: texts for ``affix``, ``inner``, ``between``, ``shape``, ``join`` and ``record``
+            (`stretto.bindings.records`), a number for ``plus``.
     """
 
     path: str
@@ -54,6 +54,7 @@ class Derivation(NamedTuple):
 
 _WRITTEN: Final = re.compile(r"([$@].*?) \|([a-z-]+)(?: (\[.*\]))?", re.DOTALL)
 _TEXTS: Final = {"affix": 2, "inner": 2, "between": 2, "shape": 1, "join": 3}
+_RECORD: Final = 4  # texts: two arguments and their fields
 
 
 @lru_cache(maxsize=4096)
@@ -74,6 +75,8 @@ def parse(text: str) -> Derivation | None:
         fits = len(constants) == 1 and type(constants[0]) is int
     elif name in _TEXTS:
         fits = len(constants) == _TEXTS[name] and all(type(each) is str for each in constants)
+    elif name == "record":
+        fits = len(constants) >= _RECORD and len(constants) % 2 == 0 and all(type(each) is str for each in constants)
     else:
         fits = not constants and (name == "copy" or name in TRANSFORMS)
     return found if fits else None
@@ -95,6 +98,9 @@ def describe(text: str) -> str:
             )
         case "shape":
             return f"{path}, the words of the shape {texts[0]}"
+        case "record":
+            pairs = ", ".join(f"{name} from {field}" for name, field in zip(texts[::2], texts[1::2], strict=True))
+            return f"one record of {path}: {pairs}"
         case "join":
             return f"{path}, {texts[0].lstrip('.')} and {texts[2].lstrip('.')} joined by {texts[1]!r}"
         case _:
@@ -146,7 +152,7 @@ def _maker(found: Derivation, arguments: JsonObject) -> Callable[[JsonValue, Jso
     transform = _transform(found)
 
     def plain(value: JsonValue, _: JsonObject | None) -> Iterator[JsonValue]:
-        made = transform(value) if _is_leaf(value) else None
+        made = transform(value) if is_leaf(value) else None
         if made is not None:
             yield made
 
@@ -172,7 +178,7 @@ def _part(record: JsonValue, arguments: JsonObject, name: str) -> str | None:
         value = arguments.get(name[2:])
     else:
         value = record.get(name[1:]) if isinstance(record, dict) else None
-    return as_text(value) if _is_leaf(value) else None
+    return as_text(value) if is_leaf(value) else None
 
 
 # --- finding derivations ------------------------------------------------------------------------------------------
@@ -193,11 +199,11 @@ def derivations(value: JsonValue, output: Output) -> list[str]:
 
     Cost: a search in the text; where that finds something, one look at each leaf.
     """
-    if not _is_leaf(value) or len(text := as_text(value)) > _LONGEST:
+    if not is_leaf(value) or len(text := as_text(value)) > _LONGEST:
         return []
     found: set[Derivation] = set()
     for name, argument in (output.arguments or {}).items():
-        if _is_leaf(argument):
+        if is_leaf(argument):
             found.update(_made_of(argument, f"@.{name}", value, text))
     if text.lower() in output.lowered:
         for leaf, path, _ in output.listed():
@@ -248,7 +254,7 @@ def _cut_out(leaf: str, path: str, text: str) -> Iterator[Derivation]:
 
 def _put_together(text: str, output: Output) -> Iterator[Derivation]:
     """The derivations that put the value together from one leaf and fixed text, or from two parts."""
-    named = {f"@.{name}": each for name, each in (output.arguments or {}).items() if _is_leaf(each)}
+    named = {f"@.{name}": each for name, each in (output.arguments or {}).items() if is_leaf(each)}
     heads, tails = _ends(text, named.items())
     seen: set[int] = set()
     for leaf, path, record in output.listed():
@@ -262,7 +268,7 @@ def _put_together(text: str, output: Output) -> Iterator[Derivation]:
                     yield from _two_parts(text, path, (heads + more[0], tails + more[1]))
         if record is not None and id(record) not in seen:
             seen.add(id(record))
-            fields = [(f".{key}", each) for key, each in sorted(record.items()) if _is_leaf(each)]
+            fields = [(f".{key}", each) for key, each in sorted(record.items()) if is_leaf(each)]
             more = _ends(text, fields)
             if more[0] or more[1]:
                 owner = path[: path.rfind(".")]
@@ -301,5 +307,6 @@ def _stands_alone(before: str, part: str, after: str) -> bool:
     return not (before[-1:].isalnum() and part[0].isalnum()) and not (after[:1].isalnum() and part[-1].isalnum())
 
 
-def _is_leaf(value: JsonValue) -> TypeGuard[str | float]:
+def is_leaf(value: JsonValue) -> TypeGuard[str | float]:
+    """Whether a value is a text that is not empty, or a number."""
     return isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != ""

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
+
+from stretto._defaults import REQUIRED_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = [
@@ -22,12 +26,24 @@ __all__ = [
     "Source",
     "SourceCounts",
     "Unbound",
+    "added",
 ]
 
 
 #: Values that must have been found at a source, and of how many values one must have been: less may be coincidence.
 _USABLE_COUNT: Final = 2
 _USABLE_ONE_IN: Final = 10
+
+
+_Key = TypeVar("_Key", bound="str | tuple[object, ...]")
+
+
+def added(ours: Mapping[_Key, int], theirs: Mapping[_Key, int]) -> dict[_Key, int]:
+    """The sum of two tables of counts."""
+    summed = dict(ours)
+    for key, count in theirs.items():
+        summed[key] = summed.get(key, 0) + count
+    return summed
 
 
 class Slot(NamedTuple):
@@ -55,6 +71,11 @@ class SourceCounts:
 
     values: int = 0
     found: dict[Source, int] = field(default_factory=dict)
+
+    def merge(self, other: SourceCounts) -> None:
+        """Add the counts of other values."""
+        self.values += other.values
+        self.found = added(self.found, other.found)
 
     def usable(self) -> list[Source]:
         """The sources that may be bound from, sorted: found at least twice, and for a tenth of the values or more."""
@@ -85,7 +106,10 @@ class Bindings:
         spoken: by slot: the shapes of values that the user wrote, and how many had each
             (`stretto.bindings.spoken`). Not in the original.
         agreed_derived: as `agreed`, for calls in which at least one argument was derived.
+        records: by tool: where several arguments were fields of one record (`stretto.bindings.records`). Not in the
+            original.
         agreed_spoken: as `agreed`, for calls in which at least one argument was taken from the user's words.
+        agreed_record: as `agreed`, for calls whose arguments were taken from one record.
     """
 
     args: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)
@@ -101,6 +125,41 @@ class Bindings:
     spoken: dict[Slot, SpokenCounts] = field(default_factory=dict)
     agreed_derived: dict[str, Agreed] = field(default_factory=dict)
     agreed_spoken: dict[str, Agreed] = field(default_factory=dict)
+    records: dict[str, SourceCounts] = field(default_factory=dict)
+    agreed_record: dict[str, Agreed] = field(default_factory=dict)
+
+    def required(self, tool: str) -> list[str]:
+        """The arguments a lookup passes, by name: those that nearly all of the agent's calls passed."""
+        calls, args = self.args.get(tool, (0, {}))
+        return sorted(name for name, count in args.items() if count >= REQUIRED_SHARE * calls)
+
+    def merge(self, other: Bindings) -> None:
+        """Add the counts of other sessions, counted in the same scope; constants are not counts and stay."""
+        for tool, (calls, passed) in other.args.items():
+            mine, names = self.args.get(tool, (0, {}))
+            self.args[tool] = (mine + calls, added(names, passed))
+        for ours, theirs in ((self.sources, other.sources), (self.lists, other.lists), (self.derived, other.derived)):
+            for slot, counts in theirs.items():
+                ours.setdefault(slot, SourceCounts()).merge(counts)
+        for tool, together in other.records.items():
+            self.records.setdefault(tool, SourceCounts()).merge(together)
+        for slot, spoken in other.spoken.items():
+            self.spoken.setdefault(slot, SpokenCounts()).merge(spoken)
+        self.site_sources = added(self.site_sources, other.site_sources)
+        self.bare = added(self.bare, other.bare)
+        for kept, more in (
+            (self.agreed, other.agreed),
+            (self.agreed_derived, other.agreed_derived),
+            (self.agreed_spoken, other.agreed_spoken),
+            (self.agreed_record, other.agreed_record),
+        ):
+            for tool, ((a, b), (c, d)) in more.items():
+                (e, f), (g, h) = kept.get(tool, ((0, 0), (0, 0)))
+                kept[tool] = ((a + e, b + f), (c + g, d + h))
+        for single, pairs in ((self.named_other, other.named_other), (self.described_read, other.described_read)):
+            for tool, (used, picks) in pairs.items():
+                known = single.get(tool, (0, 0))
+                single[tool] = (known[0] + used, known[1] + picks)
 
 
 #: (agreed, tried) for picks not mentioned, and for mentioned ones.
@@ -118,6 +177,11 @@ class SpokenCounts:
 
     values: int = 0
     shapes: dict[str, int] = field(default_factory=dict)
+
+    def merge(self, other: SpokenCounts) -> None:
+        """Add the counts of other values."""
+        self.values += other.values
+        self.shapes = added(self.shapes, other.shapes)
 
     def usable(self) -> list[str]:
         """The shapes with enough evidence, by the rule for sources, sorted."""
@@ -138,7 +202,10 @@ class Pick(StrEnum):
 
 
 class Argument(NamedTuple):
-    """Where one bound argument came from: ``source``, ``list``, ``constant``, ``name``, ``derived`` or ``spoken``."""
+    """Where one bound argument came from.
+
+    Its kind is ``source``, ``list``, ``constant``, ``name``, ``derived``, ``spoken`` or ``record``.
+    """
 
     name: str
     kind: str

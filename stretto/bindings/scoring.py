@@ -10,17 +10,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.bindings.model import Bound, Pick
+from stretto.bindings.rehearsal import Rehearsal
 from stretto.bindings.results import as_text
 from stretto.bindings.session import SessionValues
+from stretto.bindings.uses import Uses
 from stretto.sessions.episode import Assistant, User
 
 if TYPE_CHECKING:
     from stretto.bindings.binder import Binder
-    from stretto.bindings.model import Agreed, Bindings
+    from stretto.bindings.model import Agreed, Bindings, Unbound
+    from stretto.bindings.rehearsal import Offers
     from stretto.sessions.episode import Episode, ToolCall
     from waggle.jsonvalue import JsonObject
 
 __all__ = ["Scores"]
+
 
 #: Hits and tries, in place.
 _Pair: TypeAlias = list[int]
@@ -35,19 +39,29 @@ class Scores:
     """What was counted, by tool; see `Bindings` for what each says.
 
     Attributes:
-        agreed, agreed_derived, agreed_spoken: hits and tries, for picks not mentioned and for mentioned ones.
+        agreed, agreed_derived, agreed_spoken, agreed_record: hits and tries, for picks not mentioned and for mentioned
+            ones.
         named_other, described_read: hits and tries.
+        uses: of the lookups that could have been made.
     """
 
     agreed: dict[str, list[_Pair]] = field(default_factory=dict)
     agreed_derived: dict[str, list[_Pair]] = field(default_factory=dict)
     agreed_spoken: dict[str, list[_Pair]] = field(default_factory=dict)
+    agreed_record: dict[str, list[_Pair]] = field(default_factory=dict)
     named_other: dict[str, _Pair] = field(default_factory=dict)
     described_read: dict[str, _Pair] = field(default_factory=dict)
+    uses: Uses = field(default_factory=Uses)
 
-    def add(self, episode: Episode, binder: Binder) -> None:
-        """Count one successful episode."""
-        _Scoring(self, binder).walk(episode)
+    def add(self, episode: Episode, binder: Binder, offers: Offers | None = None) -> None:
+        """Count one successful episode.
+
+        Args:
+            episode: the session.
+            binder: of what is known of all sessions.
+            offers: what could be looked up where, to count how often that would have been used; None counts that not.
+        """
+        _Scoring(self, binder, offers).walk(episode)
 
     def merge(self, other: Scores) -> None:
         """Add the scores of other sessions."""
@@ -55,10 +69,12 @@ class Scores:
             (self.agreed, other.agreed),
             (self.agreed_derived, other.agreed_derived),
             (self.agreed_spoken, other.agreed_spoken),
+            (self.agreed_record, other.agreed_record),
         ):
             for tool, pairs in theirs.items():
                 for mine, more in zip(ours.setdefault(tool, _two()), pairs, strict=True):
                     _add(mine, more)
+        self.uses.merge(other.uses)
         for single, others in ((self.named_other, other.named_other), (self.described_read, other.described_read)):
             for tool, pair in others.items():
                 _add(single.setdefault(tool, [0, 0]), pair)
@@ -69,6 +85,7 @@ class Scores:
             (bindings.agreed, self.agreed),
             (bindings.agreed_derived, self.agreed_derived),
             (bindings.agreed_spoken, self.agreed_spoken),
+            (bindings.agreed_record, self.agreed_record),
         ):
             for tool in sorted(counted):
                 kept[tool] = _summed(kept.get(tool), counted[tool])
@@ -94,9 +111,11 @@ def _summed(known: Agreed | None, pairs: list[_Pair]) -> Agreed:
 class _Scoring:
     """One episode on its way."""
 
-    def __init__(self, scores: Scores, binder: Binder) -> None:
+    def __init__(self, scores: Scores, binder: Binder, offers: Offers | None) -> None:
         self._scores = scores
         self._binder = binder
+        self._offers = offers
+        self._ways: dict[str, tuple[object, list[Bound | Unbound]]] = {}
         self._tools = sorted(tool for tool in binder.bindings.args if binder.takes_strings(tool))
         self._seen = SessionValues()
         self._stamps: dict[str, object] = {}
@@ -106,7 +125,10 @@ class _Scoring:
     def walk(self, episode: Episode) -> None:
         calls: dict[str, ToolCall] = {}
         seen = self._seen
-        for event in episode.events:
+        rehearsal: Rehearsal | None = None
+        if self._offers and episode.id in self._offers.sessions:
+            rehearsal = Rehearsal(episode, self._offers, self._binder, self._scores.uses)
+        for place, event in enumerate(episode.events):
             if isinstance(event, User):
                 seen.hear(event.text)
             elif isinstance(event, Assistant):
@@ -115,31 +137,39 @@ class _Scoring:
                     self._use(call)
                     self._agree(call)
                     seen.call(call.name, call.arguments)
-            elif not event.error:
-                made = calls.get(event.call_id)
-                seen.result(event.name, made.arguments if made else None, event.content)
-                if seen.heard or seen.count > 1:
-                    self._look_around()
+            else:
+                if not event.error:
+                    made = calls.get(event.call_id)
+                    seen.result(event.name, made.arguments if made else None, event.content)
+                    if seen.heard or seen.count > 1:
+                        self._look_around()
+                if rehearsal:
+                    rehearsal.run(place, event, seen)
+
+    def _found(self, tool: str) -> list[Bound | Unbound]:
+        """The ways to bind a lookup now; kept until something happens that they depend on."""
+        stamp = self._binder.stamp(tool, self._seen)
+        kept = self._ways.get(tool)
+        if kept is None or kept[0] != stamp:
+            kept = self._ways[tool] = (stamp, self._binder.ways(tool, self._seen))
+        return kept[1]
 
     def _agree(self, call: ToolCall) -> None:
         if call.name not in self._binder.bindings.args or not isinstance(call.arguments, dict):
             return
-        bound = self._binder.bind(call.name, self._seen)
-        if not isinstance(bound, Bound) or not bound.arguments:
-            return
-        kinds = {origin.kind for origin in bound.origins}
-        tables = [
-            table
-            for kind, table in (
+        for bound in self._binder.ways(call.name, self._seen):
+            if not isinstance(bound, Bound) or not bound.arguments:
+                continue
+            kinds = {origin.kind for origin in bound.origins}
+            apart = (
                 ("derived", self._scores.agreed_derived),
                 ("spoken", self._scores.agreed_spoken),
+                ("record", self._scores.agreed_record),
             )
-            if kind in kinds
-        ]
-        for table in tables or [self._scores.agreed]:
-            pair = table.setdefault(call.name, _two())[bound.pick is Pick.PICKED]
-            pair[0] += _passes(call, bound.arguments)
-            pair[1] += 1
+            for table in [table for kind, table in apart if kind in kinds] or [self._scores.agreed]:
+                pair = table.setdefault(call.name, _two())[bound.pick is Pick.PICKED]
+                pair[0] += _passes(call, bound.arguments)
+                pair[1] += 1
 
     def _look_around(self) -> None:
         """Count the picks beside the record that the user named, and after the one that they described."""
@@ -148,7 +178,7 @@ class _Scoring:
             if self._stamps.get(tool) == stamp:
                 continue
             self._stamps[tool] = stamp
-            bound = self._binder.bind(tool, self._seen)
+            bound = self._found(tool)[0]
             if not isinstance(bound, Bound) or bound.pick not in (Pick.OTHER, Pick.DESCRIBED):
                 continue
             key = (tool, bound.pick, as_text({name: bound.arguments[name] for name in sorted(bound.arguments)}))

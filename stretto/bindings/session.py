@@ -7,18 +7,23 @@ where it matters for time: the latest `OUTPUTS_HELD` results are looked at.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from stretto._defaults import OUTPUTS_HELD
 from stretto.bindings.results import Output, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["SessionValues", "bare_name"]
+
+_T = TypeVar("_T")
+_V = TypeVar("_V")
 
 _LEAST_GIVEN: Final = 4  # characters of a value that says which record is meant
 
@@ -50,6 +55,7 @@ class SessionValues:
         self._calls: defaultdict[str, list[JsonObject]] = defaultdict(list)
         self._given: dict[str, int] = {}  # values that calls passed -> results there were before
         self._mentions: dict[str, bool] = {}
+        self._undo: list[Callable[[], object]] | None = None  # during a trial
 
     # --- what happens ---
 
@@ -64,26 +70,61 @@ class SessionValues:
         """Take in a call that is made: from now on its values have been passed, whether or not it returns."""
         if not isinstance(arguments, dict):
             arguments = {}
-        self._calls[tool].append(arguments)
+        self._append(self._calls[tool], arguments)
         for name, value in arguments.items():
-            self._passed[tool, name].setdefault(as_text(value), None)
-            if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-                text = as_text(value).lower().strip()
-                if _identifies(text):
-                    self._given.setdefault(text, self._number)
+            text = as_text(value)
+            passed = self._passed[tool, name]
+            if text not in passed:
+                self._set(passed, text, None)
+            text = text.lower().strip()
+            if isinstance(value, (str, int, float)) and _identifies(text) and text not in self._given:
+                self._set(self._given, text, self._number)
 
     def result(self, tool: str, arguments: JsonValue, text: str) -> Output:
         """Take in a successful result."""
         output = Output(self._number, tool, text, arguments if isinstance(arguments, dict) else None)
         self._number += 1
-        self._outputs.append(output)
-        self._by_tool[tool].append(output)
+        self._append(self._outputs, output)
+        self._append(self._by_tool[tool], output)
         self.site = tool
         for name, value in (output.arguments or {}).items():
             passed = self._passed[tool, name]
             if passed.get(key := as_text(value)) is None:
-                passed[key] = output
+                self._set(passed, key, output)
         return output
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """For the time of a ``with`` block: whatever is taken in meanwhile is forgotten at its end.
+
+        Cost: what was taken in.
+        """
+        before = (self.site, self._number)
+        undo: list[Callable[[], object]] = []
+        self._undo = undo
+        try:
+            yield
+        finally:
+            self._undo = None
+            for step in reversed(undo):
+                step()
+            self.site, self._number = before
+
+    def _append(self, to: deque[_T] | list[_T], item: _T) -> None:
+        if self._undo is not None:
+            dropped = to[0] if isinstance(to, deque) and len(to) == to.maxlen else None
+            if isinstance(to, deque) and dropped is not None:
+                self._undo.append(partial(to.appendleft, dropped))
+            self._undo.append(to.pop)
+        to.append(item)
+
+    def _set(self, table: dict[str, _V], key: str, value: _V) -> None:
+        if self._undo is not None:
+            if key in table:
+                self._undo.append(partial(table.__setitem__, key, table[key]))
+            else:
+                self._undo.append(partial(table.__delitem__, key))
+        table[key] = value
 
     # --- what can be asked ---
 

@@ -2,7 +2,7 @@
 
 Nothing here depends on any other session, so surveys add. What can only be counted once it is known which sources are
 usable is counted in a second look (`stretto.bindings.scoring`). Every tool's calls are counted; which tools read is
-known only when all sessions have been seen, and `Survey.bindings` leaves the others out.
+known only when all sessions have been seen, and a `Scope` leaves the others out.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from stretto._defaults import REQUIRED_SHARE
 from stretto.bindings.derive import derivations
-from stretto.bindings.model import Bindings, Slot, Source, SourceCounts, SpokenCounts
+from stretto.bindings.model import Bindings, Slot, Source, SourceCounts, SpokenCounts, added
+from stretto.bindings.records import record_of
 from stretto.bindings.results import as_text
 from stretto.bindings.session import SessionValues
 from stretto.bindings.spoken import shape_of, tokens
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     from stretto.bindings.results import Output
     from stretto.sessions.episode import Episode, ToolCall
-    from waggle.jsonvalue import JsonValue
+    from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Survey"]
+__all__ = ["Scope", "Survey"]
 
 #: Calls that must pass an argument before its one value is a constant.
 _CONSTANT_CALLS: Final = 5
@@ -75,6 +76,7 @@ class Survey:
     Attributes:
         args, sources, site_sources, lists, derived, spoken: as in `Bindings`, of every tool.
         bare: calls without arguments, by tool.
+        records: by tool, as in `Bindings`.
         values: of arguments, while they have one.
     """
 
@@ -85,6 +87,7 @@ class Survey:
     bare: Counter[str] = field(default_factory=Counter)
     derived: dict[Slot, SourceCounts] = field(default_factory=dict)
     spoken: dict[Slot, SpokenCounts] = field(default_factory=dict)
+    records: dict[str, SourceCounts] = field(default_factory=dict)
     values: dict[Slot, _Values] = field(default_factory=dict)
 
     # --- counting ---
@@ -132,6 +135,18 @@ class Survey:
             if not found and not isinstance(value, (dict, list)):
                 self._count_derived(slot, value, seen)
             self._count_value(slot, value, found=found, seen=seen)
+        if len(call.arguments) > 1:
+            self._count_record(call.name, call.arguments, seen)
+
+    def _count_record(self, tool: str, arguments: JsonObject, seen: SessionValues) -> None:
+        counts = self.records.setdefault(tool, SourceCounts())
+        counts.values += 1
+        for output in _latest(seen):
+            text = record_of(arguments, output)
+            if text is not None:
+                source = Source(output.tool, text)
+                counts.found[source] = counts.found.get(source, 0) + 1
+                return
 
     def _count_string(self, slot: Slot, value: str, seen: SessionValues, site: str | None) -> bool:
         counts = self.sources.get(slot)
@@ -192,16 +207,14 @@ class Survey:
         """Add the survey of other sessions."""
         for tool, (calls, counted) in other.args.items():
             mine, names = self.args.get(tool, (0, {}))
-            self.args[tool] = (mine + calls, _added(names, counted))
-        for theirs, ours in ((other.sources, self.sources), (other.lists, self.lists), (other.derived, self.derived)):
+            self.args[tool] = (mine + calls, added(names, counted))
+        for ours, theirs in ((self.sources, other.sources), (self.lists, other.lists), (self.derived, other.derived)):
             for slot, counts in theirs.items():
-                kept = ours.setdefault(slot, SourceCounts())
-                kept.values += counts.values
-                kept.found = _added(kept.found, dict(counts.found))
+                ours.setdefault(slot, SourceCounts()).merge(counts)
+        for tool, together in other.records.items():
+            self.records.setdefault(tool, SourceCounts()).merge(together)
         for slot, spoken in other.spoken.items():
-            said = self.spoken.setdefault(slot, SpokenCounts())
-            said.values += spoken.values
-            said.shapes = _added(said.shapes, dict(spoken.shapes))
+            self.spoken.setdefault(slot, SpokenCounts()).merge(spoken)
         for slot, values in other.values.items():
             self.values.setdefault(slot, _Values()).add(
                 values.calls, values.text, values.value, values.found, values.said
@@ -211,54 +224,122 @@ class Survey:
 
     # --- what it says ---
 
-    def bindings(self, reads: Collection[str], *, constants: bool, derive: bool, speak: bool) -> Bindings:
-        """The first part of a flow's bindings; how often they agree is counted next.
+    def bindings(self, scope: Scope) -> Bindings:
+        """The counts within a scope, without how often they agree, which is counted next."""
+        kept = Bindings(args={tool: _copied(self.args[tool]) for tool in sorted(self.args) if tool in scope.reads})
+        kept.sources = {
+            slot: _copy(counts) for slot, counts in sorted(self.sources.items()) if slot.tool in scope.reads
+        }
+        kept.lists = {slot: _copy(counts) for slot, counts in sorted(self.lists.items()) if slot.tool in scope.reads}
+        kept.site_sources = {
+            key: self.site_sources[key] for key in sorted(self.site_sources) if key[0] in scope.several
+        }
+        kept.bare = {tool: self.bare[tool] for tool in sorted(scope.bare)}
+        kept.constants = dict(sorted(scope.constants.items()))
+        for slot, sources in sorted(scope.derived.items()):
+            kept.derived[slot] = self._within(self.derived.get(slot), sources, self._passed(slot))
+        for tool, together in sorted(scope.records.items()):
+            counts = self.records.get(tool)
+            kept.records[tool] = self._within(counts, together, counts.values if counts else 0)
+        for slot, shapes in sorted(scope.spoken.items()):
+            spoken = self.spoken.get(slot) or SpokenCounts()
+            seen = {shape: spoken.shapes[shape] for shape in sorted(shapes) if shape in spoken.shapes}
+            kept.spoken[slot] = SpokenCounts(self._passed(slot), seen)
+        return kept
+
+    def _passed(self, slot: Slot) -> int:
+        return self.args[slot.tool][1].get(slot.argument, 0) if slot.tool in self.args else 0
+
+    def _within(self, counts: SourceCounts | None, sources: Collection[Source], values: int) -> SourceCounts:
+        found = counts.found if counts else {}
+        return SourceCounts(values, {source: found[source] for source in sorted(sources) if source in found})
+
+    def scope(self, reads: Collection[str], *, constants: bool, derive: bool, speak: bool) -> Scope:
+        """What of a survey of all sessions goes into a flow.
 
         Args:
             reads: the tools that read.
             constants: keep arguments that always took one value.
-            derive: keep derived values.
+            derive: keep derived values, and arguments that come from one record.
             speak: keep the shapes of the user's own words.
         """
-        kept = Bindings(args={tool: self.args[tool] for tool in sorted(self.args) if tool in reads})
-        kept.sources = {slot: counts for slot, counts in sorted(self.sources.items()) if slot.tool in reads}
-        kept.lists = {slot: counts for slot, counts in sorted(self.lists.items()) if slot.tool in reads}
-        several = {slot for slot, counts in kept.sources.items() if len(counts.found) > 1}
-        kept.site_sources = {key: self.site_sources[key] for key in sorted(self.site_sources) if key[0] in several}
-        kept.bare = {
-            tool: self.bare[tool]
-            for tool, (calls, counted) in kept.args.items()
-            if counted and not any(count >= REQUIRED_SHARE * calls for count in counted.values())
-        }
-        if constants:
-            kept.constants = {
+        read = frozenset(reads)
+        args = {tool: counted for tool, counted in self.args.items() if tool in read}
+        return Scope(
+            reads=read,
+            several=frozenset(
+                slot for slot, counts in self.sources.items() if slot.tool in read and len(counts.found) > 1
+            ),
+            bare=frozenset(
+                tool
+                for tool, (calls, counted) in args.items()
+                if counted and not any(count >= REQUIRED_SHARE * calls for count in counted.values())
+            ),
+            constants={
                 slot: values.value
-                for slot, values in sorted(self.values.items())
-                if slot.tool in reads and values.is_constant(self.args[slot.tool][0])
-            }
-        if derive:
-            kept.derived = {
-                slot: SourceCounts(self.args[slot.tool][1][slot.argument], dict(counts.found))
-                for slot, counts in sorted(self.derived.items())
-                if slot.tool in reads
-            }
-        if speak:
-            kept.spoken = {
-                slot: SpokenCounts(self.args[slot.tool][1][slot.argument], dict(spoken.shapes))
-                for slot, spoken in sorted(self.spoken.items())
-                if slot.tool in reads
-            }
-        return kept
+                for slot, values in self.values.items()
+                if constants and slot.tool in read and values.is_constant(self.args[slot.tool][0])
+            },
+            derived={
+                slot: usable
+                for slot, counts in self.derived.items()
+                if derive and slot.tool in read and (usable := SourceCounts(self._passed(slot), counts.found).usable())
+            },
+            records={
+                tool: found
+                for tool, counts in self.records.items()
+                if derive and tool in read and (found := counts.usable())
+            },
+            spoken={
+                slot: shapes
+                for slot, spoken in self.spoken.items()
+                if speak and slot.tool in read and (shapes := SpokenCounts(self._passed(slot), spoken.shapes).usable())
+            },
+        )
 
 
-_Key = TypeVar("_Key")
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is kept of surveys: decided once, from all sessions, so that the counts of their parts add.
+
+    Attributes:
+        reads: the tools whose calls are kept.
+        several: arguments with more than one source, whose values are kept by site.
+        bare: tools without required arguments that were called with some.
+        constants: arguments with one value.
+        derived: derivations with enough evidence, by argument.
+        records: records with enough evidence, by tool.
+        spoken: shapes with enough evidence, by argument.
+    """
+
+    reads: frozenset[str]
+    several: frozenset[Slot] = frozenset()
+    bare: frozenset[str] = frozenset()
+    constants: dict[Slot, JsonValue] = field(default_factory=dict)
+    derived: dict[Slot, list[Source]] = field(default_factory=dict)
+    records: dict[str, list[Source]] = field(default_factory=dict)
+    spoken: dict[Slot, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, bindings: Bindings, reads: Collection[str]) -> Scope:
+        """The scope that a flow was learned with."""
+        return cls(
+            reads=frozenset(reads),
+            several=frozenset(slot for slot, counts in bindings.sources.items() if len(counts.found) > 1),
+            bare=frozenset(bindings.bare),
+            constants=dict(bindings.constants),
+            derived={slot: sorted(counts.found) for slot, counts in bindings.derived.items()},
+            records={tool: sorted(counts.found) for tool, counts in bindings.records.items()},
+            spoken={slot: sorted(spoken.shapes) for slot, spoken in bindings.spoken.items()},
+        )
 
 
-def _added(ours: dict[_Key, int], theirs: dict[_Key, int]) -> dict[_Key, int]:
-    summed = dict(ours)
-    for key, count in theirs.items():
-        summed[key] = summed.get(key, 0) + count
-    return summed
+def _copied(args: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
+    return (args[0], dict(sorted(args[1].items())))
+
+
+def _copy(counts: SourceCounts) -> SourceCounts:
+    return SourceCounts(counts.values, dict(sorted(counts.found.items())))
 
 
 def _latest(seen: SessionValues) -> Iterator[Output]:

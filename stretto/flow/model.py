@@ -8,16 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stretto.bindings.model import Bindings
+from stretto.bindings.uses import Uses
 from stretto.model.alphabet import StepOutcome, Vocabulary, symbol
-from stretto.sessions.manifest import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from stretto.bindings.model import Bindings
     from stretto.flow.program import Program
     from stretto.model.counts import Backoff, Habit
     from stretto.model.features import FeatureMap
+    from stretto.sessions.manifest import Manifest
 
 __all__ = [
     "Arbiter",
@@ -102,8 +103,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class SiteRecord:
-    """What a site did on sessions it was scored on: decisions, lookups, of these used, distinct tasks with a lookup,
-    the lower end of the interval of the share used, and whether it is promoted.
+    """What a site did on sessions it was scored on.
+
+    Attributes:
+        decisions: made there.
+        lookups: made.
+        used: of these, by the agent.
+        tasks: distinct ones with a lookup.
+        lower: lower end of the interval of the share used, 0 to 1.
+        promoted: whether the record meets the bar.
     """
 
     decisions: int
@@ -198,6 +206,7 @@ class Flow:
         promoted: None when all sites are served.
         thresholds: by site name, in place of the served one.
         surprise: None when no gate was asked for.
+        uses: how often lookups that could have been made would have been used. Not in the original; empty in its flows.
     """
 
     provenance: Provenance
@@ -214,6 +223,7 @@ class Flow:
     promoted: Promotion | None = None
     thresholds: dict[str, float] = field(default_factory=dict)
     surprise: Gate | None = None
+    uses: Uses = field(default_factory=Uses)
 
     @property
     def default_decider(self) -> str:

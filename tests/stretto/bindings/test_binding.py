@@ -29,7 +29,7 @@ def learned(
     kept = list(episodes)
     for each in kept:
         survey.add(each)
-    bindings = survey.bindings(reads, constants=constants, derive=more, speak=more)
+    bindings = survey.bindings(survey.scope(reads, constants=constants, derive=more, speak=more))
     scores = Scores()
     binder = Binder(bindings)
     for each in kept:

@@ -1,0 +1,102 @@
+"""JSON-RPC messages as MCP sends them: whose answer is whose, and what a result says as text.
+
+Not responsible for logs or turns. Messages come from anywhere, so nothing here expects one to be well formed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from waggle import jsonvalue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from waggle.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["IdKey", "content_of", "id_key", "id_text", "is_response", "json_text", "messages_of"]
+
+#: A request's id as something hashable: equal exactly when the ids are equal as JSON texts, so ``1``, ``"1"``, ``1.0``
+#: and ``true`` all differ.
+IdKey: TypeAlias = int | str | tuple[str]
+
+_TOO_DEEP: Final = "[nested too deeply to be shown]"
+
+
+def messages_of(message: JsonValue) -> Iterator[JsonObject]:
+    """The messages on a line: one, those of a batch, or none."""
+    if isinstance(message, dict):
+        yield message
+    elif isinstance(message, list):
+        for item in message:
+            yield from messages_of(item) if isinstance(item, dict) else ()
+
+
+def id_key(value: JsonValue) -> IdKey | None:
+    """The key of a message's id; None for what is no id: ``null``, an object or a list."""
+    kind = type(value)
+    if kind is int or kind is str:
+        return value  # type: ignore[return-value] # the two types just compared
+    return None if value is None or isinstance(value, dict | list) else (id_text(value),)
+
+
+def id_text(value: JsonValue) -> str:
+    """A message's id as text: a string itself, the JSON text of any other."""
+    if isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else jsonvalue.canonical(value).decode()
+
+
+def is_response(message: JsonObject) -> bool:
+    """Whether a message answers a request: an id, no method, and a ``result`` key or an error."""
+    return (
+        message.get("method") is None
+        and message.get("id") is not None
+        and ("result" in message or message.get("error") is not None)
+    )
+
+
+def content_of(response: JsonObject) -> tuple[bool, str]:
+    """What a response says: whether it is an error, and its text.
+
+    The text is that of all text items, joined by line feeds; without one the structured content as JSON, else the whole
+    result as JSON. Of a JSON-RPC error it is the message, else the error as JSON.
+    """
+    error = response.get("error")
+    if error is not None:
+        said = error.get("message") if isinstance(error, dict) else None
+        return True, said if isinstance(said, str) else json_text(error)
+    result = response.get("result")
+    if not isinstance(result, dict):
+        return False, json_text(result)
+    failed = result.get("isError") is True
+    items = result.get("content")
+    if isinstance(items, list):
+        item = items[0] if len(items) == 1 else None  # nearly all results
+        if isinstance(item, dict) and item.get("type") == "text" and isinstance(text := item.get("text"), str):
+            return failed, text
+        texts = [
+            text
+            for item in items
+            if isinstance(item, dict) and item.get("type") == "text" and isinstance(text := item.get("text"), str)
+        ]
+        if texts:
+            return failed, "\n".join(texts)
+    structured = result.get("structuredContent")
+    return failed, json_text(result if structured is None else structured)
+
+
+def json_text(value: JsonValue) -> str:
+    """A value as compact JSON with sorted keys, in which only what must be escaped is."""
+    try:
+        return _text(value)
+    except (RecursionError, ValueError):  # no line of a log is read that deep by every decoder
+        return _TOO_DEEP
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{_text(key)}:{_text(value[key])}" for key in sorted(value)]) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join([_text(item) for item in value]) + "]"
+    return jsonvalue.dumps(value).decode()
