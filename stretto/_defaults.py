@@ -12,8 +12,8 @@ THRESHOLD: Final = 0.3
 #: costs the same however long the session is.
 OUTPUTS_HELD: Final = 200
 
-#: What a site must show to be promoted: share of its lookups that were used, the lower end of that share's 90 % interval,
-#: and distinct tasks with a lookup. 3 of 3 pass, 2 of 2 and 7 of 10 do not.
+#: What a site must show to be promoted: share of its lookups that were used, the lower end of that share's 90 %
+#: interval, and distinct tasks with a lookup. 3 of 3 pass, 2 of 2 and 7 of 10 do not.
 PROMOTE_MIN_USED: Final = 0.7
 PROMOTE_MIN_LOWER: Final = 0.5
 PROMOTE_MIN_TASKS: Final = 3

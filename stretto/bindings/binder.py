@@ -11,38 +11,39 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from stretto._defaults import REQUIRED_SHARE
+from stretto.bindings.candidates import (
+    blocks,
+    derived_values,
+    is_mentioned,
+    lists,
+    spoken_values,
+    together,
+)
 from stretto.bindings.chances import bare_chance, chance, share
-from stretto.bindings.derive import derived
 from stretto.bindings.model import Argument, Bound, Pick, Reason, Slot, Source, Unbound
-from stretto.bindings.records import fields_of, records
+from stretto.bindings.records import fields_of
 from stretto.bindings.results import as_text
-from stretto.bindings.spoken import shape_of, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from stretto.bindings.candidates import Block, Together
     from stretto.bindings.model import Bindings, SourceCounts
-    from stretto.bindings.results import Found, Output
+    from stretto.bindings.results import Found
     from stretto.bindings.session import SessionValues
     from stretto.sessions.manifest import ToolDoc
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["Binder", "likeliest"]
 
-#: Kinds of arguments that the original has not.
-_MORE: Final = ("derived", "spoken")
-
 #: Values at a site before its own order of sources is used.
 _SITE_VALUES: Final = 5
-
-#: Characters of another field of the same record that, when the user wrote it, mean this record.
-_LEAST_SIBLING: Final = 4
 
 
 class _Chosen(NamedTuple):
     """One argument's value."""
 
+    name: str
     value: JsonValue
     kind: str
     source: Source | None = None
@@ -50,17 +51,17 @@ class _Chosen(NamedTuple):
     #: some value at the sources was mentioned, passed before or not
     any_mentioned: bool = False
     #: the values of the list it was taken from
-    among: tuple[Found, ...] = ()
+    among: Sequence[str] = ()
 
 
 @dataclass(slots=True)
 class _Plan:
     """What a tool's arguments are bound by."""
 
-    required: list[_SlotPlan]
-    constants: JsonObject
+    required: list[_SlotPlan]  # by name, those that are no constants
+    constants: list[_Chosen]
     records: list[Source]  # that hold every required argument
-    tools: frozenset[str]  # whose results matter
+    tools: tuple[str, ...]  # whose results matter
 
 
 @dataclass(slots=True)
@@ -98,6 +99,7 @@ class Binder:
         self._derive = derive
         self._speak = speak
         self._plans: dict[str, _Plan | None] = {}
+        self._chances: dict[tuple[str, Pick, frozenset[str]], float] = {}
         self._sites: dict[tuple[Slot, str], dict[Source, int]] = {}
         for (slot, site, source), values in bindings.site_sources.items():
             self._sites.setdefault((slot, site), {})[source] = values
@@ -111,15 +113,14 @@ class Binder:
 
     def _made(self, tool: str) -> _Plan:
         bindings = self.bindings
-        calls, args = bindings.args[tool]
-        required = [self._slot_plan(Slot(tool, name)) for name in sorted(args) if args[name] >= REQUIRED_SHARE * calls]
         constants = {slot.argument: value for slot, value in sorted(bindings.constants.items()) if slot.tool == tool}
+        names = [name for name in bindings.required(tool) if name not in constants]
+        required = [self._slot_plan(Slot(tool, name)) for name in names]
         counts = bindings.records.get(tool) if self._derive else None
-        needed = {each.slot.argument for each in required} - constants.keys()
-        together = [each for each in _by_count(counts) if fields_of(each.path).keys() == needed] if counts else []
+        whole = [each for each in _by_count(counts) if fields_of(each.path).keys() == {*names}] if counts else []
         used = {source.tool for each in required for source in (*each.sources, *each.derived)}
-        used |= {source.tool for source in together}
-        return _Plan(required, constants, together, frozenset(used))
+        used |= {source.tool for source in whole}
+        return _Plan(required, [_Chosen(*one, "constant") for one in constants.items()], whole, tuple(sorted(used)))
 
     def _slot_plan(self, slot: Slot) -> _SlotPlan:
         bindings = self.bindings
@@ -158,7 +159,7 @@ class Binder:
         calls = len(values.calls_of(tool))
         if plan is None:
             return (values.count, values.heard, calls)
-        seen = [output[-1].number if (output := values.outputs_of(name)) else -1 for name in sorted(plan.tools)]
+        seen = [output[-1].number if (output := values.outputs_of(name)) else -1 for name in plan.tools]
         site = values.site if any(each.by_site for each in plan.required) else None
         returned = values.outputs_of(tool)[-1].number if values.outputs_of(tool) else -1
         return (values.heard, calls, site, returned, *seen)
@@ -185,125 +186,38 @@ class Binder:
         plan = self._plan(tool)
         if plan is None:
             return [self._by_name(tool, values)]
-        ways: list[Bound | Unbound] = [self._plain(tool, plan, values, more=False)]
-        together = self._together(tool, plan, values) if plan.records else None
-        if together:
-            ways.append(together)
-        if any(each.derived or each.shapes for each in plan.required):
-            mixed = self._plain(tool, plan, values, more=True)
-            if isinstance(mixed, Bound) and any(origin.kind in _MORE for origin in mixed.origins):
-                ways.append(mixed)
+        if not plan.required and values.calls_of(tool):
+            return [Unbound(Reason.LOOKED_UP, tool)]
+        own = [_own(each, values) for each in plan.required]
+        missing = next((each for each in own if isinstance(each, Unbound)), None)
+        chosen = [each for each in own if isinstance(each, _Chosen)]
+        ways: list[Bound | Unbound] = [missing or self._bound(tool, plan, chosen, values)]
+        if plan.records:
+            record = _of_one_record(tool, plan, values)
+            ways += [self._bound(tool, plan, record, values)] if record else []
+        if missing:
+            mixed = [
+                _more(each, values) if isinstance(one, Unbound) else one
+                for each, one in zip(plan.required, own, strict=True)
+            ]
+            found = [each for each in mixed if each is not None]
+            ways += [self._bound(tool, plan, found, values)] if len(found) == len(mixed) else []
         return ways
 
-    def _plain(self, tool: str, plan: _Plan, values: SessionValues, *, more: bool) -> Bound | Unbound:
-        """Fill each argument by itself; with ``more``, what has no source left is derived or spoken."""
-        chosen: list[tuple[str, _Chosen]] = []
-        for each in plan.required:
-            name = each.slot.argument
-            if name in plan.constants:
-                continue
-            one = self._value(each, values, more=more)
-            if isinstance(one, Unbound):
-                return one
-            chosen.append((name, one))
-        if not plan.required and values.calls_of(tool):
-            return Unbound(Reason.LOOKED_UP, tool)
-        return self._bound(tool, plan, chosen, values)
-
-    def _bound(self, tool: str, plan: _Plan, chosen: Sequence[tuple[str, _Chosen]], values: SessionValues) -> Bound:
-        constants = [(name, _Chosen(value, "constant")) for name, value in plan.constants.items()]
-        every = sorted([*chosen, *constants], key=itemgetter(0))
+    def _bound(self, tool: str, plan: _Plan, chosen: Sequence[_Chosen], values: SessionValues) -> Bound:
+        every = sorted([*chosen, *plan.constants], key=itemgetter(0)) if plan.constants else chosen
         pick = _pick(tool, chosen, values)
-        origins = tuple(Argument(name, one.kind, one.source) for name, one in every)
-        arguments = {name: one.value for name, one in every}
-        if arguments:
-            likely = chance(self.bindings, tool, pick, {one.kind for _, one in chosen})
-        else:
-            likely = bare_chance(self.bindings, tool)
-        return Bound(arguments, pick, likely, origins)
-
-    def _together(self, tool: str, plan: _Plan, values: SessionValues) -> Bound | None:
-        """Fill the arguments from the first record the user mentioned, else from the first whose call was not made."""
-        first: dict[str, _Chosen] | None = None
-        any_mentioned = False
-        calls = values.calls_of(tool)
-        for source in plan.records:
-            for output in reversed(values.outputs_of(source.tool)):
-                for arguments, record in records(source.path, output):
-                    mentioned = values.heard > 0 and _says(record.values(), values)
-                    any_mentioned = any_mentioned or mentioned
-                    if (mentioned or first is None) and not _was_made(arguments, calls):
-                        first = {name: _Chosen(value, "record", source, mentioned) for name, value in arguments.items()}
-                        if mentioned:
-                            return self._bound(tool, plan, list(first.items()), values)
-        if first is None:
-            return None
-        chosen = [(name, one._replace(any_mentioned=any_mentioned)) for name, one in first.items()]
-        return self._bound(tool, plan, chosen, values)
-
-    def _value(self, plan: _SlotPlan, values: SessionValues, *, more: bool) -> _Chosen | Unbound:
-        """One argument: from its sources; with ``more``, else derived, else from the user's words."""
-        found = self._list(plan, values) if plan.is_list else self._string(plan, values)
-        if isinstance(found, _Chosen) or not more:
-            return found
-        derived_one = self._derived(plan, values) if plan.derived else None
-        return derived_one or (_spoken(plan.slot, plan.shapes, values) if plan.shapes else None) or found
-
-    def _list(self, plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
-        slot = plan.slot
-        if not plan.sources:
-            return Unbound(Reason.NO_LIST_SOURCE, *slot)
-        passed = values.passed(*slot)
-        for output, path in _by_recency(plan.sources, values):
-            found = output.strings(path)
-            listed: list[JsonValue] = [each.value for each in found]
-            if listed and as_text(listed) not in passed:
-                mentioned = all(values.mentions(each.value) for each in found)
-                return _Chosen(listed, "list", Source(output.tool, path), mentioned)
-        return Unbound(Reason.NO_LIST_LEFT, *slot)
-
-    def _string(self, plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
-        slot = plan.slot
-        if not plan.counted:
-            return Unbound(Reason.NO_STRING, *slot)
-        if not plan.sources:
-            return Unbound(Reason.NO_SOURCE, *slot)
-        order = plan.by_site.get(values.site or "")
-        places = _by_order(order, values) if order else _by_recency(plan.sources, values)
-        passed = values.passed(*slot)
-        first: tuple[Output, str, Found] | None = None
-        any_mentioned = False
-        for output, path in places:
-            found = output.strings(path)
-            if values.heard:
-                for index in _mentioned(output, path, values):
-                    any_mentioned = True
-                    if found[index].value not in passed:
-                        source = Source(output.tool, path)
-                        return _Chosen(found[index].value, "source", source, any_mentioned=True, among=found)
-            if first is None:
-                first = next(((output, path, each) for each in found if each.value not in passed), None)
-        if first is None:
-            return Unbound(Reason.NOTHING_LEFT, *slot)
-        output, path, one = first
-        return _Chosen(
-            one.value,
-            "source",
-            Source(output.tool, path),
-            mentioned=False,
-            any_mentioned=any_mentioned,
-            among=output.strings(path),
+        key = (tool, pick, frozenset([one.kind for one in chosen]))
+        likely = self._chances.get(key)
+        if likely is None:
+            likely = chance(self.bindings, tool, pick, key[2]) if every else bare_chance(self.bindings, tool)
+            self._chances[key] = likely
+        return Bound(
+            {one.name: one.value for one in every},
+            pick,
+            likely,
+            tuple([Argument(one.name, one.kind, one.source) for one in every]),
         )
-
-    def _derived(self, plan: _SlotPlan, values: SessionValues) -> _Chosen | None:
-        passed = values.passed(*plan.slot)
-        for source in plan.derived:
-            for output in reversed(values.outputs_of(source.tool)):
-                for value in derived(source.path, output):
-                    if as_text(value) not in passed:
-                        mentioned = isinstance(value, str) and values.mentions(value)
-                        return _Chosen(value, "derived", source, mentioned)
-        return None
 
     def _by_name(self, tool: str, values: SessionValues) -> Bound | Unbound:
         """Bind a tool that training never called: each documented argument by its name."""
@@ -320,8 +234,8 @@ class Binder:
             left = [each for each in _under(name, values) if each.value not in values.passed(tool, name)]
             if not left:
                 return Unbound(Reason.NO_NAMED, tool, name)
-            one = next((each for each in left if _is_mentioned(each, values)), left[0])
-            mentioned = mentioned and _is_mentioned(one, values)
+            one = next((each for each in left if is_mentioned(each, values)), left[0])
+            mentioned = mentioned and is_mentioned(one, values)
             arguments[name] = one.value
         origins = tuple(Argument(name, "name") for name in sorted(arguments))
         return Bound(arguments, Pick.PICKED if mentioned else Pick.NONE, share(0, 0), origins)
@@ -337,59 +251,89 @@ def _by_count(counts: SourceCounts) -> list[Source]:
     return sorted(counts.usable(), key=lambda source: (-counts.found[source], source))
 
 
-def _by_order(sources: Sequence[Source], values: SessionValues) -> Iterable[tuple[Output, str]]:
-    return ((output, source.path) for source in sources for output in reversed(values.outputs_of(source.tool)))
+def _own(plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
+    """One argument from its own sources."""
+    if not plan.counted:
+        return Unbound(Reason.NO_STRING, *plan.slot)
+    if plan.is_list:
+        return _list(plan, values) if plan.sources else Unbound(Reason.NO_LIST_SOURCE, *plan.slot)
+    return _string(plan, values) if plan.sources else Unbound(Reason.NO_SOURCE, *plan.slot)
 
 
-def _by_recency(sources: Sequence[Source], values: SessionValues) -> Iterable[tuple[Output, str]]:
-    paths: dict[str, list[str]] = {}
-    for tool, path in sources:
-        paths.setdefault(tool, []).append(path)
-    if len(paths) == 1:
-        outputs: Iterable[Output] = reversed(values.outputs_of(sources[0].tool))
-    else:
-        held = [output for tool in paths for output in values.outputs_of(tool)]
-        outputs = sorted(held, key=attrgetter("number"), reverse=True)
-    return ((output, path) for output in outputs for path in paths[output.tool])
-
-
-def _mentioned(output: Output, path: str, values: SessionValues) -> Sequence[int]:
-    """Places, among the strings at a path, of those the user mentioned; kept until they say more."""
-    kept = output.marks.get(path)
-    if kept is None or kept[0] != values.heard:
-        found = output.strings(path)
-        marked = [index for index, each in enumerate(found) if _is_mentioned(each, values)]
-        kept = output.marks[path] = (values.heard, marked)
-    return kept[1]
-
-
-def _is_mentioned(found: Found, values: SessionValues) -> bool:
-    """Whether the user wrote the value, or another field of the record that directly holds it."""
-    if values.mentions(found.value):
-        return True
-    return found.record is not None and _says(found.record.values(), values)
-
-
-def _says(fields: Iterable[object], values: SessionValues) -> bool:
-    """Whether the user wrote one of these fields."""
-    return any(isinstance(each, str) and len(each) >= _LEAST_SIBLING and values.mentions(each) for each in fields)
-
-
-def _was_made(arguments: JsonObject, calls: Iterable[JsonObject]) -> bool:
-    """Whether a call with these arguments was made, whatever else it passed."""
-    return any(all(name in call and call[name] == value for name, value in arguments.items()) for call in calls)
-
-
-def _spoken(slot: Slot, shapes: Collection[str], values: SessionValues) -> _Chosen | None:
-    """The one value with a learned shape that the user wrote and nobody passed; None when there are several."""
+def _list(plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
+    """The latest list that was not passed."""
+    slot = plan.slot
     passed = values.passed(*slot)
-    left = {
-        token
-        for message in values.messages
-        for token in tokens(message)
-        if shape_of(token) in shapes and token not in passed
-    }
-    return _Chosen(left.pop(), "spoken") if len(left) == 1 else None
+    for listed in lists(slot, plan.sources, values):
+        if listed.text not in passed:
+            return _Chosen(slot.argument, listed.value, "list", listed.source, listed.mentioned)
+    return Unbound(Reason.NO_LIST_LEFT, *slot)
+
+
+def _string(plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
+    """The first value the user mentioned, else the first, that was not passed."""
+    slot = plan.slot
+    passed = values.passed(*slot)
+    order = plan.by_site.get(values.site or "")
+    found = blocks(slot, order or plan.sources, values, ordered=order is not None)
+    any_mentioned = False
+    for block in found:
+        for place in block.mentioned:
+            any_mentioned = True
+            if block.values[place] not in passed:
+                return _of_block(slot, block, place, mentioned=True, any_mentioned=True)
+    for block in found:
+        for place, value in enumerate(block.values):
+            if value not in passed:
+                return _of_block(slot, block, place, mentioned=False, any_mentioned=any_mentioned)
+    return Unbound(Reason.NOTHING_LEFT, *slot)
+
+
+def _of_block(slot: Slot, block: Block, place: int, *, mentioned: bool, any_mentioned: bool) -> _Chosen:
+    source = Source(block.output.tool, block.path)
+    return _Chosen(slot.argument, block.values[place], "source", source, mentioned, any_mentioned, block.values)
+
+
+def _more(plan: _SlotPlan, values: SessionValues) -> _Chosen | None:
+    """One argument that its own sources do not give: derived, else from the user's words; None when neither gives it.
+
+    Of the user's words, the one value with a learned shape that was not passed; when there are several, none.
+    """
+    slot = plan.slot
+    passed = values.passed(*slot)
+    if plan.derived:
+        for text, value, source in derived_values(slot, plan.derived, values):
+            if text not in passed:
+                mentioned = isinstance(value, str) and values.mentions(value)
+                return _Chosen(slot.argument, value, "derived", source, mentioned)
+    if plan.shapes:
+        left = [value for value in spoken_values(slot, plan.shapes, values) if value not in passed]
+        if len(left) == 1:
+            return _Chosen(slot.argument, left[0], "spoken")
+    return None
+
+
+def _of_one_record(tool: str, plan: _Plan, values: SessionValues) -> list[_Chosen] | None:
+    """The arguments of the first record the user mentioned, else of the first, whose call was not made, if any."""
+    found = together(tool, plan.records, values)
+    left = [each for each in found if not _was_made(tool, each, values)]
+    if not left:
+        return None
+    one = next((each for each in left if each.mentioned), left[0])
+    any_mentioned = any(each.mentioned for each in found)
+    return [
+        _Chosen(name, value, "record", one.source, one.mentioned, any_mentioned)
+        for name, value in sorted(one.arguments.items())
+    ]
+
+
+def _was_made(tool: str, one: Together, values: SessionValues) -> bool:
+    """Whether a call with these arguments was made, whatever else it passed."""
+    if not all(text in values.passed(tool, name) for name, text in one.texts):
+        return False
+    return any(
+        all(name in call and as_text(call[name]) == text for name, text in one.texts) for call in values.calls_of(tool)
+    )
 
 
 def _under(name: str, values: SessionValues) -> Iterable[Found]:
@@ -400,13 +344,13 @@ def _under(name: str, values: SessionValues) -> Iterable[Found]:
 # --- what the pick says about the user ----------------------------------------------------------------------------
 
 
-def _pick(tool: str, chosen: Sequence[tuple[str, _Chosen]], values: SessionValues) -> Pick:
-    unsaid = [(name, one) for name, one in chosen if not one.mentioned]
+def _pick(tool: str, chosen: Sequence[_Chosen], values: SessionValues) -> Pick:
+    unsaid = [one for one in chosen if not one.mentioned]
     if not unsaid:
         return Pick.PICKED
-    if any(one.any_mentioned for _, one in unsaid):
+    if any(one.any_mentioned for one in unsaid):
         return Pick.OTHER
-    if any(_is_described(Slot(tool, name), one, values) for name, one in unsaid):
+    if any(_is_described(Slot(tool, one.name), one, values) for one in unsaid):
         return Pick.DESCRIBED
     return Pick.NONE
 
@@ -414,7 +358,7 @@ def _pick(tool: str, chosen: Sequence[tuple[str, _Chosen]], values: SessionValue
 def _is_described(slot: Slot, one: _Chosen, values: SessionValues) -> bool:
     """Whether, of the records in the same list that were read, one holds what the user gave and another does not."""
     passed = values.passed(*slot)
-    read = [output for each in one.among if each.value != one.value and (output := passed.get(each.value))]
+    read = [output for each in one.among if each != one.value and (output := passed.get(each))]
     if len({output.number for output in read}) < 2:  # noqa: PLR2004 - one that holds it and one that does not
         return False
     everywhere = frozenset.intersection(*(output.leaves for output in read))

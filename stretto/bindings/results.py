@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from waggle.jsonvalue import JsonObject, JsonValue
+
+_T = TypeVar("_T")
 
 __all__ = ["Found", "Output", "as_text", "value_of"]
 
@@ -88,13 +90,14 @@ class Output:
         number, tool, text, arguments: as given.
     """
 
-    __slots__ = ("__dict__", "_listed", "arguments", "number", "text", "tool")
+    __slots__ = ("__dict__", "_kept", "_listed", "arguments", "number", "text", "tool")
 
     def __init__(self, number: int, tool: str, text: str, arguments: JsonObject | None = None) -> None:
         self.number = number
         self.tool = tool
         self.text = text
         self.arguments = arguments
+        self._kept: dict[Hashable, tuple[int, object]] = {}
         self._listed: tuple[tuple[str | float, str, JsonObject | None], ...] | None = None
 
     @cached_property
@@ -164,10 +167,12 @@ class Output:
         """What derivations gave here; filled by `stretto.bindings.derive`."""
         return {}
 
-    @cached_property
-    def marks(self) -> dict[str, tuple[int, list[int]]]:
-        """By path, which of its strings the user mentioned, and when that was found; filled by the binder."""
-        return {}
+    def kept(self, key: Hashable, version: int, make: Callable[[], _T]) -> _T:
+        """What was made of this result under a key; made anew when the version is another one."""
+        known = self._kept.get(key)
+        if known is None or known[0] != version:
+            known = self._kept[key] = (version, make())
+        return known[1]  # type: ignore[return-value]  # the key says what was made
 
     def under(self, name: str) -> Iterator[Found]:
         """The strings under a key of this name, anywhere in the result, in document order."""

@@ -15,9 +15,10 @@ from stretto._defaults import OUTPUTS_HELD
 from stretto.bindings.results import Output, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from stretto.bindings.model import Source
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["SessionValues", "bare_name"]
@@ -55,6 +56,7 @@ class SessionValues:
         self._calls: defaultdict[str, list[JsonObject]] = defaultdict(list)
         self._given: dict[str, int] = {}  # values that calls passed -> results there were before
         self._mentions: dict[str, bool] = {}
+        self._kept: dict[Hashable, tuple[tuple[int, ...], object]] = {}
         self._undo: list[Callable[[], object]] | None = None  # during a trial
 
     # --- what happens ---
@@ -99,7 +101,7 @@ class SessionValues:
 
         Cost: what was taken in.
         """
-        before = (self.site, self._number)
+        site = self.site
         undo: list[Callable[[], object]] = []
         self._undo = undo
         try:
@@ -108,7 +110,9 @@ class SessionValues:
             self._undo = None
             for step in reversed(undo):
                 step()
-            self.site, self._number = before
+            self.site = (
+                site  # results are numbered on, so that what is kept of those forgotten is not taken for later ones
+            )
 
     def _append(self, to: deque[_T] | list[_T], item: _T) -> None:
         if self._undo is not None:
@@ -148,6 +152,15 @@ class SessionValues:
     def passed(self, tool: str, argument: str) -> Mapping[str, Output | None]:
         """The values that were passed before as this argument, as text, each with what the call returned."""
         return self._passed.get((tool, argument), {})
+
+    def kept(self, key: Hashable, sources: Iterable[Source], make: Callable[[], _T]) -> _T:
+        """What was made of the results of sources and of what the user said; made anew when either changes."""
+        latest = [outputs[-1].number if (outputs := self._by_tool.get(tool)) else -1 for tool, _ in sources]
+        stamp = (self.heard, *latest)
+        known = self._kept.get(key)
+        if known is None or known[0] != stamp:
+            known = self._kept[key] = (stamp, make())
+        return known[1]  # type: ignore[return-value]  # the key says what was made
 
     def mentions(self, value: str) -> bool:
         """Whether the user wrote this value, ``#`` in front and case apart."""

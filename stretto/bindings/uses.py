@@ -78,33 +78,68 @@ _PRIOR: Final = 8.0
 
 @dataclass(slots=True)
 class Uses:
-    """The counts of a flow."""
+    """The counts of a flow.
+
+    Attributes:
+        counts: by key.
+    """
 
     counts: dict[UseKey, UseCounts] = field(default_factory=dict)
+    _by_stage: dict[tuple[str, bool, str, int], list[UseCounts]] | None = field(default=None, repr=False, compare=False)
 
     def merge(self, other: Uses) -> None:
         """Add the counts of other sessions."""
+        self._by_stage = None
         for key, (used, weighed, companions) in other.counts.items():
             mine = self.counts.get(key, _NONE)
             self.counts[key] = UseCounts(mine.used + used, mine.weighed + weighed, mine.companions + companions)
 
-    def score(self, key: UseKey, prior: float) -> float:
-        """The chance that a lookup saves a turn, in terms of lookups that are alone in theirs, 0 to 1.
-
-        ``q = (used + 8 * prior) / (weighed + 8)`` is the chance that it is used. An agent that makes m calls in the
-        turn it is used in is spared only a part of that turn: at a value β of a turn and a cost δ of a detour, the
-        lookup is worth making when ``q * β / m >= (1 - q) * δ``, so its odds count one m-th.
+    def chance(self, key: UseKey, prior: float) -> float:
+        """The chance that a lookup is used, 0 to 1: ``(used + 8 * prior) / (weighed + 8)``.
 
         Args:
             key: of the lookup.
-            prior: its score without these counts, 0 to 1.
+            prior: its score without these counts, 0 to 1. Of one whose sources were chosen because they fit the
+                sessions, half is believed.
         """
-        used, weighed, companions = self.counts.get(key, _NONE)
-        if any(kind in key.kind for kind in _CHOSEN):
-            prior *= _BELIEVED
-        chance = (used + _PRIOR * prior) / (weighed + _PRIOR)
-        calls = (companions + _PRIOR) / (used + _PRIOR)
-        return chance / (chance + calls * (1 - chance))
+        used, weighed, _ = self.counts.get(key, _NONE)
+        believed = prior * _BELIEVED if any(kind in key.kind for kind in _CHOSEN) else prior
+        return (used + _PRIOR * believed) / (weighed + _PRIOR)
+
+    def score(self, key: UseKey, prior: float) -> float:
+        """The chance that a lookup saves a turn, in terms of lookups that are alone in theirs, 0 to 1.
+
+        An agent that makes m calls in the turn in which it uses a lookup is spared only a part of that turn: at a
+        value β of a turn and a cost δ of a detour, it is worth making when ``chance * β / m >= (1 - chance) * δ``, so
+        its odds count one m-th.
+
+        Args:
+            key: of the lookup.
+            prior: as for `chance`.
+        """
+        return _alone(self.chance(key, prior), self.counts.get(key, _NONE))
+
+    def most(self, site: tuple[str, bool], lookup: str, stage: int, prob: float) -> float:
+        """What the score of a lookup is at most, however its arguments are found.
+
+        Args:
+            site: the tool that just returned and whether it failed.
+            lookup: the tool.
+            stage: of the run.
+            prob: of the tool, 0 to 1.
+        """
+        if self._by_stage is None:
+            self._by_stage = {}
+            for key, counts in self.counts.items():
+                self._by_stage.setdefault((key.tool, key.failed, key.lookup, key.stage), []).append(counts)
+        known = self._by_stage.get((*site, lookup, stage), ())
+        scores = [_alone((each.used + _PRIOR * prob) / (each.weighed + _PRIOR), each) for each in known]
+        return max(prob, *scores) if scores else prob
+
+
+def _alone(chance: float, counts: UseCounts) -> float:
+    calls = (counts.companions + _PRIOR) / (counts.used + _PRIOR)
+    return chance / (chance + calls * (1 - chance))
 
 
 _NONE: Final = UseCounts(0, 0, 0)

@@ -35,6 +35,10 @@ class Reach:
     def __init__(self, *, uses: bool = True) -> None:
         self._uses = uses
 
+    def scores_by_uses(self, flow: Flow) -> bool:
+        """Whether the lookups of a flow are scored by what it counted of uses."""
+        return self._uses and bool(flow.uses.counts)
+
     def decide(
         self, flow: Flow, situation: Situation, site: Site, options: Sequence[str], threshold: float
     ) -> Decision:
@@ -44,21 +48,21 @@ class Reach:
             raise BadFlow(
                 "the flow has no reach counts, so it cannot serve the decider reach: learn it anew, or use habit"
             )
-        history, action = situation.history, flow.vocabulary.action
-        probs = {tool: reach.probability(history, action(tool)) for tool in options}
+        chances = reach.probabilities(situation.history, [flow.vocabulary.action(tool) for tool in options])
+        probs = dict(zip(options, chances, strict=True))
         probs[HAND_BACK] = 0.0
-        if self._uses and flow.uses.counts:
-            return best_by_uses(site, probs, _scored(flow, situation, site, probs), threshold)
+        if self.scores_by_uses(flow):
+            return best_by_uses(site, probs, _scored(flow, situation, site, probs, threshold), threshold)
         return best_that_binds(site, probs, situation.bind, threshold)
 
 
 def _scored(
-    flow: Flow, situation: Situation, site: Site, probs: Mapping[str, float]
+    flow: Flow, situation: Situation, site: Site, probs: Mapping[str, float], threshold: float
 ) -> Iterator[tuple[float, str, Bound]]:
-    """Every way to make every lookup, with its score."""
+    """Every way to make the lookups that may reach the threshold, with its score."""
     stage = stage_of(situation.made)
     for tool, prob in probs.items():
-        if tool == HAND_BACK:
+        if tool == HAND_BACK or flow.uses.most(site, tool, stage, prob) < threshold:
             continue
         for bound in situation.ways(tool):
             if isinstance(bound, Bound):

@@ -5,7 +5,8 @@ before them did not. Not responsible for where the numbers come from (`stretto.r
 independent of what comes later, apart from the priors, which are made from whole series.
 
 Source: Adams and MacKay, "Bayesian Online Changepoint Detection" (2007), with a normal-gamma prior and, so that a
-single odd session is no change, a mixture of the run's prediction with the prior's.
+single odd value is no change, a mixture of the run's prediction with the prior's: a value counts in its run as much as
+it is likely to belong there. The mixture is made for each series: one odd value says nothing of the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Belief", "Detector", "Prior", "prior_of"]
 
 _HAZARD: Final = 0.01  # chance that a session is the last of its run
-_OUTLIER: Final = 0.05  # chance that a session is no sign of its run
+_OUTLIER: Final = 0.05  # chance that a value is no sign of its run
 _LEAST_SCALE: Final = 0.05  # of a series that hardly moves, in its own units
 _MAD: Final = 1.4826  # median absolute deviation to standard deviation, for normal values
 _KAPPA: Final = 0.1  # sessions that the prior's mean is worth
@@ -124,18 +125,22 @@ class Detector:
         Returns:
             The belief after it. Costs one density a series and live run; there are seldom more than a few hundred.
         """
-        present = [(n, value, self._priors[n]) for n, value in enumerate(values) if value is not None]
         empty = _Moments()
-        outlier = math.log(_OUTLIER) + sum(empty.log_density(value, prior) for _, value, prior in present)
+        present = [
+            (place, value, prior, math.log(_OUTLIER) + empty.log_density(value, prior))
+            for place, (value, prior) in enumerate(zip(values, self._priors, strict=True))
+            if value is not None
+        ]
         joints: list[float] = []
         for run in self._runs:
-            own = math.log1p(-_OUTLIER) + sum(run.series[n].log_density(value, prior) for n, value, prior in present)
-            density = _log_sum((own, outlier))
-            belongs = math.exp(own - density)
-            for n, value, _ in present:
-                run.series[n].add(value, belongs)
+            joint = run.log_mass
+            for place, value, prior, outlier in present:
+                own = math.log1p(-_OUTLIER) + run.series[place].log_density(value, prior)
+                density = _log_sum((own, outlier))
+                run.series[place].add(value, math.exp(own - density))
+                joint += density
             run.length += 1
-            joints.append(run.log_mass + density)
+            joints.append(joint)
         total = _log_sum(joints)
         for run, joint in zip(self._runs, joints, strict=True):
             run.log_mass = joint - total + math.log1p(-_HAZARD)

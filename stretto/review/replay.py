@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 from stretto._defaults import LOOKUPS_PER_CALL, LOOKUPS_PER_SESSION, THRESHOLD
 from stretto.bindings.model import Bound
+from stretto.bindings.uses import UseKey, kind_of, stage_of
 from stretto.deciders.decide import decider_named
 from stretto.deciders.model import HAND_BACK
+from stretto.deciders.reach import Reach
 from stretto.flow.model import site_name
 from stretto.live import binder_of
 from stretto.review.record import Record
@@ -170,7 +172,7 @@ class _Served:
     def _note(self, decided: _Decided, walk: Walk, *, chosen: bool) -> None:
         """Keep what was weighed, each lookup that binds with what the agent did."""
         following = walk.next_place()
-        for tool, (prob, bound) in decided.options.items():
+        for tool, (prob, bound, by_uses) in decided.options.items():
             own = walk.own_call(tool, bound.arguments)
             self.weighed.append(
                 Weighed(
@@ -183,9 +185,18 @@ class _Served:
                     used=own is not None,
                     next=own is not None and own.place == following,
                     spared=1 / len(walk.record.turns[own.turn].calls) if own is not None else 0.0,
+                    by_uses=by_uses,
                 )
             )
         self._decisions += 1
+
+
+class _Option(NamedTuple):
+    """A lookup that was weighed: the probability of its tool, its arguments, and its chance where uses tell it."""
+
+    prob: float
+    bound: Bound
+    by_uses: float | None
 
 
 class _Decided(NamedTuple):
@@ -193,7 +204,7 @@ class _Decided(NamedTuple):
 
     decision: Decision
     site: Site
-    options: Mapping[str, tuple[float, Bound]]
+    options: Mapping[str, _Option]
 
 
 class _Watched:
@@ -218,15 +229,21 @@ class _Watched:
         try:
             decision = self._decider.decide(flow, situation, site, options, threshold)
             # Now: once the lookup is under way, its own values have been passed.
-            found = {tool: situation.bind(tool) for tool in decision.probs if self._weigh and tool != HAND_BACK}
+            weighed = self._options(flow, situation, site, decision) if self._weigh else {}
         except Exception as error:
             self._error = error
             raise
-        weighed = {tool: (decision.probs[tool], each) for tool, each in found.items() if isinstance(each, Bound)}
-        if self._weigh and decision.tool is not None and decision.bound is not None and decision.prob is not None:
-            weighed[decision.tool] = decision.prob, decision.bound  # as it was weighed, where there are several ways
         self._decided = _Decided(decision, site, weighed)
         return decision
+
+    def _options(self, flow: Flow, situation: Situation, site: Site, decision: Decision) -> dict[str, _Option]:
+        """Every lookup that was weighed and binds, in the way in which it would be made."""
+        tools = {tool: prob for tool, prob in decision.probs.items() if tool != HAND_BACK}
+        if isinstance(self._decider, Reach) and self._decider.scores_by_uses(flow):
+            found = {tool: _best_by_uses(flow, situation, site, tool, prob) for tool, prob in tools.items()}
+            return {tool: option for tool, option in found.items() if option}
+        bound = {tool: situation.bind(tool) for tool in tools}
+        return {tool: _Option(tools[tool], each, None) for tool, each in bound.items() if isinstance(each, Bound)}
 
     def take(self) -> _Decided | None:
         """The decision since this was asked last.
@@ -241,7 +258,18 @@ class _Watched:
         return decided
 
 
+def _best_by_uses(flow: Flow, situation: Situation, site: Site, tool: str, prob: float) -> _Option | None:
+    """A lookup in the way that scores best by uses, with its chance of being used; None where none binds."""
+    best: tuple[float, _Option] | None = None
+    for way in situation.ways(tool):
+        if isinstance(way, Bound):
+            key = UseKey(*site, tool, kind_of(way), way.pick, stage_of(situation.made))
+            score = flow.uses.score(key, prob * way.chance)
+            if best is None or score > best[0]:
+                best = score, _Option(prob, way, flow.uses.chance(key, prob * way.chance))
+    return best[1] if best else None
+
+
 def _origin(bound: Bound | None) -> str:
     """What a lookup's arguments come from, for the score: the kinds of their origins."""
-    origins = bound.origins if bound else ()
-    return "+".join(sorted({origin.kind for origin in origins})) or "bare"
+    return kind_of(bound) if bound else "bare"

@@ -32,6 +32,7 @@ class Weighed(NamedTuple):
         used: the agent makes exactly this call later, before the next write.
         next: it is the very next of the agent's calls that nothing answers yet.
         spared: share of a turn that it spares: 1 over the calls of the recorded turn if it is used, else 0.
+        by_uses: chance that it is used, by what was counted of uses; None where it was weighed without.
     """
 
     decision: int
@@ -43,11 +44,12 @@ class Weighed(NamedTuple):
     used: bool
     next: bool
     spared: float
+    by_uses: float | None = None
 
     @property
     def score(self) -> float:
-        """What is compared with the threshold."""
-        return self.prob * self.binding
+        """The chance that it is used, as it was weighed: that by uses, else probability times chance."""
+        return self.prob * self.binding if self.by_uses is None else self.by_uses
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,6 +228,7 @@ def find_log(path: Path) -> LogFile | None:
         raise SessionLogError(str(path), None, f"cannot be read: {error.strerror or error}") from None
     number, first = 1, None if data is None else _first_line(data)
     if first is None:
+        data = None  # compressed, too large, or unusual from the first line on
         number, first = next(_records(path, None), (0, None))
     if first is None:
         raise SessionLogError(str(path), None, f"is empty; {_EXPECTED}")

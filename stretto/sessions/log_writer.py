@@ -50,7 +50,7 @@ _WORD_CHARS: Final = 4096
 _LAST_WORD: Final = re.compile(r"[\s\"',;&<>][^\s\"',;&<>]*\Z")
 
 _SHORTEST_CHARS: Final = 256  #: to which texts are cut before the structure around them is given up
-_ESCAPED_BYTES: Final = 16  #: more than one character takes in JSON, however it is escaped
+_ESCAPED_BYTES: Final = 16  #: more than one character takes in JSON, with what else is on its line
 
 
 class LogWriter:
@@ -125,22 +125,36 @@ class LogWriter:
 def _fitted(entry: Entry, limit: int, *, by_shape: bool) -> bytes:
     """The line as it is written: masked, and cut until it has at most `limit` bytes."""
     trimmer = _Trimmer()
-    chars = limit
-    while True:
+
+    def cut(chars: int) -> tuple[Entry, bytes]:
         masked = _masked(trimmer.entry(entry, chars), by_shape=by_shape)
-        line = jsonvalue.dumps(masked.to_json())
+        return masked, jsonvalue.dumps(masked.to_json())
+
+    chars = limit
+    masked, line = cut(chars)
+    if len(line) <= limit:
+        return line
+    masked, shortest = cut(_SHORTEST_CHARS)
+    if len(shortest) > limit:
+        return _folded(masked, limit, trimmer)
+    while chars > _SHORTEST_CHARS:
+        chars //= 2
+        _, line = cut(chars)
         if len(line) <= limit:
             return line
-        if chars <= _SHORTEST_CHARS:
-            break
-        chars = max(chars // 2, _SHORTEST_CHARS)
+    return shortest
+
+
+def _folded(entry: Entry, limit: int, trimmer: _Trimmer) -> bytes:
+    """A line of too many parts, with texts of JSON in their place."""
     chars = limit // _ESCAPED_BYTES
-    message = masked.message
-    if isinstance(message, dict):
-        line = jsonvalue.dumps(masked._replace(message=trimmer.folded(message, chars // 4)).to_json())
+    if isinstance(entry.message, dict):
+        folded = entry._replace(message=trimmer.folded(entry.message, chars))
+        line = jsonvalue.dumps(folded.to_json())
         if len(line) <= limit:
             return line
-    return jsonvalue.dumps(masked._replace(message=None, raw=trimmer.text(json_text(message), chars // 2)).to_json())
+    raw = trimmer.text(json_text(entry.message), chars)
+    return jsonvalue.dumps(entry._replace(message=None, raw=raw).to_json())
 
 
 def _masked(entry: Entry, *, by_shape: bool) -> Entry:
