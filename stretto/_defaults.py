@@ -91,3 +91,21 @@ CURVE_SIZES: Final = (10, 30, 100)
 
 #: Random orders the sessions of a learning curve are put in, as many as the original's.
 CURVE_ORDERS: Final = 3
+
+#: Share of the tasks a learning curve is learned from; the others are replayed.
+CURVE_LEARN_SHARE: Final = 0.5
+
+#: Dollars an oracle may cost while an arbiter is fitted. The original's.
+ORACLE_BUDGET: Final = 1.0
+
+# --- exit codes of the command line: 0 to 2 as the original's, the others as waggle's --------------------------------
+
+EXIT_OK: Final = 0
+EXIT_PROBLEMS: Final = 1  #: the command ran and found something (``flow-diff``, ``drift``, ``doctor``)
+EXIT_USAGE: Final = 2  #: what was given cannot be used: the command line, a flow, a recorded session
+EXIT_STORE: Final = 4  #: a place cannot be written
+EXIT_INTERRUPTED: Final = 130  #: stopped with Ctrl-C
+
+#: Sessions whose runs are rehearsed, those with the smallest hashes of their ids. A rehearsal costs a few milliseconds a
+#: session, several times all other learning; its counts are shares, which 256 sessions give to a few hundredths.
+REHEARSED_SESSIONS: Final = 256

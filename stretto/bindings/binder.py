@@ -143,10 +143,15 @@ class Binder:
             frozenset(spoken.usable()) if spoken else frozenset(),
         )
 
-    def takes_strings(self, tool: str) -> bool:
-        """Whether some required argument of a tool is bound from results, so that a pick can say something."""
-        plan = self._plan(tool)
-        return plan is not None and any(each.sources for each in plan.required)
+    def feeds(self) -> dict[str, list[tuple[str, str]]]:
+        """By tool, the lookups whose strings come from its results, each with the path they come from."""
+        fed: dict[str, list[tuple[str, str]]] = {}
+        for tool in sorted(self.bindings.args):
+            plan = self._plan(tool)
+            for each in plan.required if plan else ():
+                for source in () if each.is_list else each.sources:
+                    fed.setdefault(source.tool, []).append((tool, source.path))
+        return fed
 
     # --- binding ---
 

@@ -26,6 +26,7 @@ __all__ = [
     "Block",
     "Listed",
     "Together",
+    "block_of",
     "blocks",
     "derived_values",
     "is_mentioned",
@@ -67,13 +68,15 @@ def blocks(slot: Slot, sources: Sequence[Source], values: SessionValues, *, orde
 
     def make() -> list[Block]:
         places = _by_order(sources, values) if ordered else _by_recency(sources, values)
-        return [block for output, path in places if (block := _block(output, path, values)).values]
+        return [block for output, path in places if (block := block_of(output, path, values)).values]
 
     key = (slot, ordered, values.site if ordered else None)
     return values.kept(key, sources, make)
 
 
-def _block(output: Output, path: str, values: SessionValues) -> Block:
+def block_of(output: Output, path: str, values: SessionValues) -> Block:
+    """The strings at a path of one result; kept until the user says more."""
+
     def make() -> Block:
         found = output.strings(path)
         said = [place for place, each in enumerate(found) if is_mentioned(each, values)] if values.heard else []
@@ -149,10 +152,18 @@ def spoken_values(slot: Slot, shapes: Collection[str], values: SessionValues) ->
     """The values of an argument's shapes that the user wrote, each once, in order."""
 
     def make() -> list[str]:
-        words = (token for message in values.messages for token in tokens(message))
-        return list(dict.fromkeys(word for word in words if shape_of(word) in shapes))
+        return [word for word in _words(values) if shape_of(word) in shapes]
 
     return values.kept((slot, "spoken"), (), make)
+
+
+def _words(values: SessionValues) -> list[str]:
+    """The words the user wrote, each once, in order."""
+
+    def make() -> list[str]:
+        return list(dict.fromkeys(token for message in values.messages for token in tokens(message)))
+
+    return values.kept("words", (), make)
 
 
 class Together(NamedTuple):

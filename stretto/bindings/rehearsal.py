@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Offers", "Rehearsal"]
 
-#: Lookups of one run that are played through, as many as a served run makes.
-_LONGEST: Final = 8
+#: Lookups of one run that are played through: all stages, the last one twice (`stretto.bindings.uses.stage_of`).
+_LONGEST: Final = 5
 
 #: Share of a site's continuations times the chance of the arguments below which no run goes on.
-_LEAST: Final = 0.05
+_LEAST: Final = 0.1
 
 
 class Offers(NamedTuple):

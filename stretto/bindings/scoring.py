@@ -7,8 +7,9 @@ find. Scores of parts add, if the parts were scored with the same binder.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stretto.bindings.candidates import block_of
 from stretto.bindings.model import Bound, Pick
 from stretto.bindings.rehearsal import Rehearsal
 from stretto.bindings.results import as_text
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     from stretto.bindings.binder import Binder
     from stretto.bindings.model import Agreed, Bindings, Unbound
     from stretto.bindings.rehearsal import Offers
+    from stretto.bindings.results import Output
     from stretto.sessions.episode import Episode, ToolCall
     from waggle.jsonvalue import JsonObject
 
 __all__ = ["Scores"]
 
+
+#: Records that must have been read before one can be told to be the described one.
+_LEAST_READ: Final = 2
 
 #: Hits and tries, in place.
 _Pair: TypeAlias = list[int]
@@ -116,7 +121,9 @@ class _Scoring:
         self._binder = binder
         self._offers = offers
         self._ways: dict[str, tuple[object, list[Bound | Unbound]]] = {}
-        self._tools = sorted(tool for tool in binder.bindings.args if binder.takes_strings(tool))
+        self._feeds = binder.feeds()
+        self._lookups = sorted({tool for fed in self._feeds.values() for tool, _ in fed})
+        self._named: set[str] = set()  # lookups with a value at their sources that the user mentioned
         self._seen = SessionValues()
         self._stamps: dict[str, object] = {}
         self._counted: set[tuple[str, Pick, str]] = set()
@@ -131,6 +138,8 @@ class _Scoring:
         for place, event in enumerate(episode.events):
             if isinstance(event, User):
                 seen.hear(event.text)
+                for output in seen.outputs():
+                    self._look_for_names(output)
             elif isinstance(event, Assistant):
                 for call in event.calls:
                     calls[call.id] = call
@@ -140,9 +149,10 @@ class _Scoring:
             else:
                 if not event.error:
                     made = calls.get(event.call_id)
-                    seen.result(event.name, made.arguments if made else None, event.content)
-                    if seen.heard or seen.count > 1:
-                        self._look_around()
+                    output = seen.result(event.name, made.arguments if made else None, event.content)
+                    if seen.heard:
+                        self._look_for_names(output)
+                    self._look_around()
                 if rehearsal:
                     rehearsal.run(place, event, seen)
 
@@ -171,9 +181,18 @@ class _Scoring:
                 pair[0] += _passes(call, bound.arguments)
                 pair[1] += 1
 
+    def _look_for_names(self, output: Output) -> None:
+        for tool, path in self._feeds.get(output.tool, ()):
+            if tool not in self._named and block_of(output, path, self._seen).mentioned:
+                self._named.add(tool)
+
     def _look_around(self) -> None:
-        """Count the picks beside the record that the user named, and after the one that they described."""
-        for tool in self._tools:
+        """Count the picks beside the record that the user named, and after the one that they described.
+
+        The former only where a value at the sources was mentioned, the latter only where two records have been read.
+        """
+        read = (tool for tool in self._lookups if len(self._seen.calls_of(tool)) >= _LEAST_READ)
+        for tool in sorted({*self._named, *read}):
             stamp = self._binder.stamp(tool, self._seen)
             if self._stamps.get(tool) == stamp:
                 continue

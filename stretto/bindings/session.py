@@ -6,9 +6,10 @@ where it matters for time: the latest `OUTPUTS_HELD` results are looked at.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from stretto._defaults import OUTPUTS_HELD
@@ -26,9 +27,11 @@ __all__ = ["SessionValues", "bare_name"]
 _T = TypeVar("_T")
 _V = TypeVar("_V")
 
+_DIGIT: Final = re.compile("[0-9]")
 _LEAST_GIVEN: Final = 4  # characters of a value that says which record is meant
 
 
+@lru_cache(maxsize=65536)
 def bare_name(value: str) -> str:
     """A value as people write it: lower-cased, trimmed, without ``#`` in front."""
     return value.strip().lower().lstrip("#")
@@ -192,4 +195,4 @@ class SessionValues:
 
 
 def _identifies(text: str) -> bool:
-    return len(text) >= _LEAST_GIVEN and any("0" <= character <= "9" for character in text)
+    return len(text) >= _LEAST_GIVEN and _DIGIT.search(text) is not None

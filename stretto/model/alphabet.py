@@ -26,6 +26,9 @@ RESPOND: Final = 0
 FEATURES: Final = 4096
 _OUTCOMES: Final = 4
 
+#: Symbols of one action.
+SYMBOLS: Final = _OUTCOMES * FEATURES
+
 
 class StepOutcome(IntEnum):
     """What came of a step; the numbers are part of the file format."""
@@ -107,4 +110,4 @@ def symbol(action: int, outcome: int, feature: int = 0) -> int:
 
 def action_of(symbol: int) -> int:
     """The action of a step by its symbol."""
-    return symbol // (_OUTCOMES * FEATURES)
+    return symbol // SYMBOLS

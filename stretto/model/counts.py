@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from stretto.model.alphabet import action_of
+from stretto.model.alphabet import SYMBOLS, action_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -209,6 +209,23 @@ class Successions:
         for mine, theirs in ((self.followed, other.followed), (self.reached, other.reached)):
             for key, count in theirs.items():
                 mine[key] = mine.get(key, 0) + count
+
+    def renumbered(self, actions: Sequence[int]) -> Successions:
+        """The same counts with other numbers for the actions.
+
+        Args:
+            actions: the new number of action 0, 1, …
+        """
+        new = Successions()
+
+        def symbol(old: int) -> int:
+            action, rest = divmod(old, SYMBOLS)
+            return old if old == PADDING else actions[action] * SYMBOLS + rest
+
+        for mine, theirs in ((self.followed, new.followed), (self.reached, new.reached)):
+            for (before, last, action), count in mine.items():
+                theirs[symbol(before), symbol(last), actions[action]] = count
+        return new
 
     def habit(self, alpha: float, vocab_size: int) -> Habit:
         """The habit with these counts, all of group 1, and one concentration for all layers."""

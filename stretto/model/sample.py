@@ -99,12 +99,14 @@ class SampledEpisode:
         task: the unit to split by.
         steps: in order; their contents only where they may be JSON, and the first `SAMPLE_CHARS` characters of those.
         choices: where the agent chose.
+        whole: the episode itself, where it has no more than `SAMPLE_CHARS` characters of results.
     """
 
     id: str
     task: str
     steps: tuple[Step, ...]
     choices: tuple[Choice, ...]
+    whole: Episode | None = None
 
 
 def _sampled(episode: Episode, steps: Iterable[Step]) -> SampledEpisode:
@@ -118,7 +120,9 @@ def _sampled(episode: Episode, steps: Iterable[Step]) -> SampledEpisode:
             kept.append(step)
         else:
             kept.append(Step(step.tool, step.outcome))
-    return SampledEpisode(episode.id, episode.task, tuple(kept), choices_of(episode))
+    size = sum(len(event.content) for event in episode.events if isinstance(event, ToolResult))
+    whole = episode if size <= SAMPLE_CHARS else None
+    return SampledEpisode(episode.id, episode.task, tuple(kept), choices_of(episode), whole)
 
 
 class Sample:
@@ -140,6 +144,10 @@ class Sample:
     def episodes(self) -> tuple[SampledEpisode, ...]:
         """The episodes, in order."""
         return tuple(self._kept.values())
+
+    def first(self, count: int) -> list[str]:
+        """Ids of the episodes with the smallest hashes, at most so many; in no other order than that of the hashes."""
+        return sorted((episode.id for episode in self.episodes), key=_hash)[:count]
 
     def add(self, episode: Episode, steps: Iterable[Step]) -> None:
         """Take in an episode that is learned from. Of one that is not kept, nothing but the id is looked at.

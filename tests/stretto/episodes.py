@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stretto.sessions.episode import Assistant, Episode, ToolCall, ToolResult, User
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
     from stretto.sessions.episode import Event
-    from waggle.jsonvalue import JsonObject, JsonValue
 
 
-def called(tool: str, arguments: JsonObject, content: JsonValue | None = None, *, error: bool = False) -> list[Event]:
+def called(tool: str, arguments: dict[str, Any], content: Any = None, *, error: bool = False) -> list[Event]:
     """A turn of one call and its result; anything but a text is written as JSON."""
     return together((tool, arguments, content), error=error)
 
 
-def together(*calls: tuple[str, JsonObject, JsonValue], error: bool = False) -> list[Event]:
+def together(*calls: tuple[str, dict[str, Any], Any], error: bool = False) -> list[Event]:
     """A turn of several calls, answered in order."""
     made: list[tuple[ToolCall, str]] = []
     for tool, arguments, content in calls:
