@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from benchmarks import streams
+from benchmarks.flow_topics import FLOW_TOPICS
 from benchmarks.timing import Row, best, side_by_side, yardstick
 from waggle import (
     Call,
@@ -357,4 +358,5 @@ TOPICS: dict[str, Callable[[], Iterator[Row]]] = {
     "commands": commands,
     "reading": reading,
     "anticipation": anticipation,
+    **FLOW_TOPICS,
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stretto.errors import FlowError, SessionLogError, StrettoError, UsageError
     from stretto.flow.file import read_flow, write_flow
     from stretto.flow.model import Flow, Provenance
-    from stretto.learn import LearnOptions, learn, learn_counts, merge, plan_of_flow
+    from stretto.learning import LearnOptions, learn, learn_counts, merge, plan_of_flow
     from stretto.replayer import flow_strategy, hint_tools
     from stretto.review.audit import audit
     from stretto.review.diff import diff
@@ -36,7 +36,7 @@ _HOMES = {
     "errors": ("FlowError", "SessionLogError", "StrettoError", "UsageError"),
     "flow.file": ("read_flow", "write_flow"),
     "flow.model": ("Flow", "Provenance"),
-    "learn": ("LearnOptions", "learn", "learn_counts", "merge", "plan_of_flow"),
+    "learning": ("LearnOptions", "learn", "learn_counts", "merge", "plan_of_flow"),
     "replayer": ("flow_strategy", "hint_tools"),
     "review.audit": ("audit",),
     "review.diff": ("diff",),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Score from which on a lookup is made, 0 to 1: the chance of the tool times that of its arguments. Measured live, a saved
-#: turn is worth 6,000 input tokens and a detour costs 2,530: 2,530 / (6,000 + 2,530).
+#: Score from which on a lookup is made, 0 to 1: the chance of the tool times that of its arguments. Measured live, a
+#: saved turn is worth 6,000 input tokens and a detour costs 2,530: 2,530 / (6,000 + 2,530).
 THRESHOLD: Final = 0.3
 
-#: Results of a session that values are looked for in, the latest first. As many as waggle's ring keeps steps: a decision
-#: costs the same however long the session is.
+#: Results of a session that values are looked for in, the latest first. As many as waggle's ring keeps steps: a
+#: decision costs the same however long the session is.
 OUTPUTS_HELD: Final = 200
 
 #: What a site must show to be promoted: share of its lookups that were used, the lower end of that share's 90 %
@@ -55,8 +55,8 @@ ORACLE_TEXT_CHARS: Final = 4_000
 #: has 20,000.
 COUNTED_CHARS: Final = 4_000_000
 
-#: Sessions of which the concentration, the features and the gate are computed; all of them up to here. The concentration
-#: of 512 is known to about 8 %, which moves no probability of the shipped retail flow by more than 0.02.
+#: Sessions of which the concentration, the features and the gate are computed; all of them up to here. The
+#: concentration of 512 is known to about 8 %, which moves no probability of the shipped retail flow by more than 0.02.
 SAMPLE_EPISODES: Final = 512
 
 #: Characters of JSON outputs held for each of them; 512 sessions are 64 MiB at most. One of τ-bench has 7,000.
@@ -106,6 +106,9 @@ EXIT_USAGE: Final = 2  #: what was given cannot be used: the command line, a flo
 EXIT_STORE: Final = 4  #: a place cannot be written
 EXIT_INTERRUPTED: Final = 130  #: stopped with Ctrl-C
 
-#: Sessions whose runs are rehearsed, those with the smallest hashes of their ids. A rehearsal costs a few milliseconds a
-#: session, several times all other learning; its counts are shares, which 256 sessions give to a few hundredths.
-REHEARSED_SESSIONS: Final = 256
+#: Sessions whose runs are rehearsed, those with the smallest hashes of their ids. A rehearsal costs a few milliseconds
+#: a session, several times all other learning; its counts are shares, which 128 sessions give to a few hundredths.
+REHEARSED_SESSIONS: Final = 128
+
+#: Values traced at a site before the site's own order of sources is used. The original's.
+SITE_VALUES: Final = 5

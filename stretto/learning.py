@@ -236,7 +236,7 @@ def plan_of_flow(flow: Flow, sessions: Iterable[str] = ()) -> Plan:
     Args:
         flow: the flow.
         sessions: ids of the further sessions on whose calls bindings are scored; where the flow counts uses, the runs
-            of the first 256 are rehearsed.
+            of the first 128 are rehearsed.
     """
     scope = Scope.of(flow.bindings, flow.manifest.reads)
     scored = list(sessions)

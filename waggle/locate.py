@@ -224,29 +224,33 @@ def _address(url: str) -> str | None:
 # --- the user's data ---------------------------------------------------------------------------------------
 
 
-def user_data_dir() -> Path:
+def user_data_dir(program: str = "waggle") -> Path:
     """Directory of what belongs to the user and to no project. It is not made here.
 
     ``WAGGLE_HOME`` when that is set and not empty, else the platform's place: on Linux ``waggle`` in
     ``XDG_DATA_HOME``, or in ``~/.local/share``. A relative ``XDG_DATA_HOME`` is ignored, as its specification asks.
 
+    Args:
+        program: whose; it names the directory and, in capitals, the variable.
+
     Raises:
-        SettingsError: ``WAGGLE_HOME`` is a relative path.
+        SettingsError: the variable is a relative path.
         StoreUnavailable: the user has no home directory.
     """
-    home = os.environ.get("WAGGLE_HOME")
+    variable = f"{program.upper()}_HOME"
+    home = os.environ.get(variable)
     if home:
         if not Path(home).is_absolute():
-            raise SettingsError("WAGGLE_HOME", f"{home!r} is not an absolute path")
+            raise SettingsError(variable, f"{home!r} is not an absolute path")
         return Path(home)
     import platformdirs  # noqa: PLC0415 - costs more than the rest of `import waggle`
 
     with suppress(RuntimeError):  # platformdirs found no home either
-        path = platformdirs.user_data_path("waggle", appauthor=False)
+        path = platformdirs.user_data_path(program, appauthor=False)
         if path.is_absolute():  # never a directory called ``~`` below the working directory
             return path
     raise StoreUnavailable(
-        None, "no home directory is known for this user", "set WAGGLE_HOME to a directory that can be written"
+        None, "no home directory is known for this user", f"set {variable} to a directory that can be written"
     )
 
 

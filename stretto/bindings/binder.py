@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from stretto._defaults import SITE_VALUES
 from stretto.bindings.candidates import (
     blocks,
     derived_values,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["Binder", "likeliest"]
-
-#: Values at a site before its own order of sources is used.
-_SITE_VALUES: Final = 5
 
 
 class _Chosen(NamedTuple):
@@ -129,7 +127,7 @@ class Binder:
         usable = counts.usable() if counts else []
         by_site: dict[str, list[Source]] = {}
         for (other, site), values in self._sites.items():
-            if other == slot and not listed and sum(values.get(source, 0) for source in usable) >= _SITE_VALUES:
+            if other == slot and not listed and sum(values.get(source, 0) for source in usable) >= SITE_VALUES:
                 by_site[site] = sorted(usable, key=lambda source: -values.get(source, 0))
         spoken = bindings.spoken.get(slot) if self._speak else None
         derivations = bindings.derived.get(slot) if self._derive else None

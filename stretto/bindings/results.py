@@ -57,7 +57,7 @@ class Found(NamedTuple):
 #: Nesting beyond which a result's values are not looked at; no tool's answer that people read is so deep.
 _DEEPEST: Final = 100
 
-#: Leaves of a result that are looked at for a name or a part.
+#: Leaves of a result that are looked at for a name or a part, and strings at one path. Nobody walks a longer list.
 _LEAVES: Final = 2000
 
 _TOKEN: Final = re.compile(r"\.([^.\[]+)|(\[\*\])")
@@ -118,12 +118,11 @@ class Output:
         return found
 
     def strings(self, path: str) -> tuple[Found, ...]:
-        """The strings at a path, in document order; none where the path leads nowhere."""
+        """The strings at a path, in document order, at most 2,000; none where the path leads nowhere."""
         kept = self._followed.get(path)
         if kept is None:
-            kept = self._followed[path] = tuple(
-                Found(value, record) for value, record in self._at(path) if isinstance(value, str)
-            )
+            found = ((value, record) for value, record in self._at(path) if isinstance(value, str))
+            kept = self._followed[path] = tuple([Found(*each) for each in islice(found, _LEAVES)])
         return kept
 
     @cached_property

@@ -111,8 +111,6 @@ class Survey:
                     if call.name not in skip:
                         self._count(call, seen, site)
                         site = call.name
-                for call in event.calls:
-                    seen.call(call.name, call.arguments)
             elif not event.error:
                 made = calls.get(event.call_id)
                 seen.result(event.name, made.arguments if made else None, event.content)

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stretto.bindings.model import Bound, Pick
 
-__all__ = ["UseCounts", "UseKey", "Uses", "kind_of", "stage_of"]
+__all__ = ["UseCounts", "UseKey", "Uses", "kind_of", "pooled_score", "stage_of"]
 
 
 class UseKey(NamedTuple):
@@ -135,6 +137,12 @@ class Uses:
         known = self._by_stage.get((*site, lookup, stage), ())
         scores = [_alone((each.used + _PRIOR * prob) / (each.weighed + _PRIOR), each) for each in known]
         return max(prob, *scores) if scores else prob
+
+
+def pooled_score(counts: Iterable[UseCounts], prior: float) -> float:
+    """The score of lookups that are counted together; see `Uses.score`."""
+    pooled = UseCounts(*map(sum, zip(_NONE, *counts, strict=True)))
+    return _alone((pooled.used + _PRIOR * prior) / (pooled.weighed + _PRIOR), pooled)
 
 
 def _alone(chance: float, counts: UseCounts) -> float:

@@ -1,6 +1,6 @@
 """A flow as a value: everything that was learned from the sessions of one domain.
 
-Not responsible for its file (`stretto.flow.file`) nor for how it is learned (`stretto.learn`).
+Not responsible for its file (`stretto.flow.file`) nor for how it is learned (`stretto.learning`).
 """
 
 from __future__ import annotations

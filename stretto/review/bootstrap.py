@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from waggle._defaults import BOOTSTRAP_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-__all__ = ["Interval", "Row", "difference", "ratio"]
+__all__ = ["Interval", "Row", "difference", "ratio", "resampled"]
 
 _LOW: Final = 0.025
 _HIGH: Final = 0.975
@@ -60,8 +60,7 @@ def ratio(rows: Iterable[Row], *, seed: int = 0, rounds: int = BOOTSTRAP_ROUNDS)
         rounds: resamples; the cost is O(rounds · U).
     """
     sums = _by_unit(rows)
-    value = _share(list(sums.values()))
-    return _interval(value, (_share([sums[unit] for unit in drawn]) for drawn in _draws(sums, seed, rounds)))
+    return resampled(sums, lambda drawn: _share([sums[unit] for unit in drawn]), seed=seed, rounds=rounds)
 
 
 def difference(
@@ -75,29 +74,39 @@ def difference(
     mine, other = _by_unit(ours), _by_unit(theirs)
     if mine.keys() != other.keys():
         raise ValueError(f"not measured on the same tasks: {min(mine.keys() ^ other.keys())!r} is on one side only")
-    value = _share(list(mine.values())) - _share(list(other.values()))
-    return _interval(
-        value,
-        (
-            _share([mine[unit] for unit in drawn]) - _share([other[unit] for unit in drawn])
-            for drawn in _draws(mine, seed, rounds)
-        ),
+    return resampled(
+        mine,
+        lambda drawn: _share([mine[unit] for unit in drawn]) - _share([other[unit] for unit in drawn]),
+        seed=seed,
+        rounds=rounds,
     )
 
 
+def resampled(
+    units: Collection[str], measure: Callable[[Sequence[str]], float], *, seed: int = 0, rounds: int = BOOTSTRAP_ROUNDS
+) -> Interval:
+    """Any measure of units, with the interval that resampling them gives.
+
+    Args:
+        units: U of them, in any order.
+        measure: of some units; one that was drawn several times stands among them as often.
+        seed: of the resampling; equal input gives equal output.
+        rounds: resamples.
+    """
+    named = sorted(units)
+    draw = random.Random(seed)  # noqa: S311 - resampling, not a secret; seeded so that a report can be repeated
+    drawn = (draw.choices(named, k=len(named)) for _ in range(rounds if named else 0))
+    value = measure(named)
+    return _interval(value, map(measure, drawn))
+
+
 def _by_unit(rows: Iterable[Row]) -> dict[str, tuple[float, float]]:
-    """Sums by unit, in sorted order, so that the resamples do not depend on the order of the rows."""
+    """Sums by unit."""
     sums: dict[str, tuple[float, float]] = {}
     for unit, part, whole in rows:
         known = sums.get(unit, (0, 0))
         sums[unit] = (known[0] + part, known[1] + whole)
-    return dict(sorted(sums.items()))
-
-
-def _draws(sums: dict[str, tuple[float, float]], seed: int, rounds: int) -> Iterator[list[str]]:
-    draw = random.Random(seed)  # noqa: S311 - resampling, not a secret; seeded so that a report can be repeated
-    units = list(sums)
-    return (draw.choices(units, k=len(units)) for _ in range(rounds if units else 0))
+    return sums
 
 
 def _share(pairs: Sequence[tuple[float, float]]) -> float:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, cast
 
-from stretto._defaults import THRESHOLD
+from stretto._defaults import SITE_VALUES, THRESHOLD
 from stretto.bindings.chances import bare_chance, pooled_chance, share
 from stretto.bindings.model import Slot
 from stretto.bindings.records import fields_of
+from stretto.bindings.uses import pooled_score
 from stretto.flow.chances import one_step
 from stretto.flow.model import CERTAIN, site_name
 from stretto.flow.program import STANDARD
@@ -43,9 +44,6 @@ __all__ = ["bindings_of", "orders_of", "show", "show_json", "sites_of"]
 
 #: Things the agent did next that are listed for a site.
 _TOP: Final = 4
-
-#: Values at a site from which on its own order of sources is used.
-_SITE_VALUES: Final = 5
 
 
 def show(flow: Flow, threshold: float = THRESHOLD) -> FlowShown:
@@ -135,7 +133,8 @@ def _verdict(flow: Flow, site: Site, tally: Tally, threshold: float, *, by_score
         tally: of the site, from the habit or from reach.
         threshold: where the site has none of its own.
         by_score: weigh lookups by share and chance together, and only those whose arguments have a source, as
-            ``reach`` does; else the one with the largest share, as ``habit`` does.
+            ``reach`` does, with what was counted of uses where the flow has that; else the one with the largest share,
+            as ``habit`` does.
     """
     name = site_name(site)
     limit = flow.thresholds.get(name, threshold)
@@ -145,11 +144,10 @@ def _verdict(flow: Flow, site: Site, tally: Tally, threshold: float, *, by_score
         weighed.append((count / tally.total if tally.total else 0.0, _chance(flow, tool), tool))
     if by_score:
         weighed = [one for one in weighed if one[1] is not None]
-        best = max(weighed, key=lambda one: one[0] * (one[1] or 0), default=None)
-    else:
-        best = max(weighed, key=lambda one: one[0], default=None)
+    scores = {tool: _score(flow, site, tool, part * (chance or 0), by_score=by_score) for part, chance, tool in weighed}
+    best = max(weighed, key=lambda one: scores[one[2]] if by_score else one[0], default=None)
     part, chance, lookup = best or (0.0, None, None)
-    score = part * (chance or 0)
+    score = scores.get(lookup or "", 0.0)
     if flow.promoted and not (name in flow.promoted.sites and flow.promoted.sites[name].promoted):
         verdict = Verdict.NOT_PROMOTED
     elif limit > CERTAIN:
@@ -157,6 +155,16 @@ def _verdict(flow: Flow, site: Site, tally: Tally, threshold: float, *, by_score
     else:
         verdict = Verdict.LOOKS_UP if lookup and chance is not None and score >= limit else Verdict.HANDS_BACK
     return SiteVerdict(verdict, lookup, part, chance, score, limit)
+
+
+def _score(flow: Flow, site: Site, lookup: str, product: float, *, by_score: bool) -> float:
+    """What is compared with the threshold for the first lookup of a run: by uses, over all ways to bind it together."""
+    counts = [
+        each
+        for key, each in flow.uses.counts.items()
+        if (key.tool, key.failed, key.lookup, key.stage) == (*site, lookup, 0)
+    ]
+    return pooled_score(counts, product) if by_score and counts else product
 
 
 def _chance(flow: Flow, tool: str) -> float | None:
@@ -252,7 +260,7 @@ def orders_of(bindings: Bindings) -> tuple[SourceOrder, ...]:
         counts = bindings.sources.get(slot)
         usable = counts.usable() if counts else []
         there = {source: bindings.site_sources.get((slot, site, source), 0) for source in usable}
-        if len(usable) > 1 and sum(there.values()) >= _SITE_VALUES and slot not in bindings.lists:
+        if len(usable) > 1 and sum(there.values()) >= SITE_VALUES and slot not in bindings.lists:
             ordered = sorted(usable, key=lambda source: -there[source])
             orders.append(SourceOrder(*slot, site, tuple((*source, there[source]) for source in ordered)))
     return tuple(orders)

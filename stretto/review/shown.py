@@ -47,7 +47,8 @@ class SiteVerdict:
         lookup: the one it weighs; None when it has none that binds.
         share: how often that followed (habit) or came before the next write (reach), 0 to 1.
         chance: that its arguments are the agent's own, 0 to 1; None when an argument has no source.
-        score: share times chance; 0 without a chance.
+        score: share times chance, leaning towards what was counted of uses where the flow has that; 0 without a
+            chance.
         threshold: the site's.
     """
 

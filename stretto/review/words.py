@@ -54,7 +54,9 @@ def verdict_said(one: SiteVerdict) -> str:
         return f"**{one.verdict}**"
     if one.chance is None:
         return f"**{one.verdict}**: {name(one.lookup)} has an argument without a source"
-    said = f"**{one.verdict}**: {name(one.lookup)} {one.share:.2f} x {one.chance:.2f} = {one.score:.2f}"
+    said = f"**{one.verdict}**: {name(one.lookup)} {one.share:.2f} x {one.chance:.2f} = {one.share * one.chance:.2f}"
+    if one.score != one.share * one.chance:
+        said += f", by uses {one.score:.2f}"
     return f"{said}, below {one.threshold:g}" if one.verdict is Verdict.HANDS_BACK else said
 
 

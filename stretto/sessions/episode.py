@@ -1,7 +1,8 @@
 """An episode: one recorded session of one agent, as what was said, called and answered, in order.
 
 Not responsible for where it came from: session logs, spans, benchmark results and transcripts all become this one type.
-Everything in an episode is data: texts that speak to an agent are kept as they are and are never followed.
+Everything in an episode is data: texts that speak to an agent are kept as they are and are never followed. Nothing
+changes an event once it is made; the events are not frozen only because that takes a tenth of the time of reading logs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Assistant", "Episode", "Event", "ToolCall", "ToolResult", "Usage", "User"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolCall:
     """One request to a tool.
 
@@ -41,14 +42,14 @@ class Usage:
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class User:
     """What the user said."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assistant:
     """One turn of the agent: a reply to the user when it makes no calls."""
 
@@ -57,7 +58,7 @@ class Assistant:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolResult:
     """What a call returned.
 

@@ -35,7 +35,18 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["LOG_VERSION", "Entry", "Header", "LogFile", "OnProblem", "Sender", "find_log", "read_log", "session_name"]
+__all__ = [
+    "LOG_VERSION",
+    "Entry",
+    "Header",
+    "LogFile",
+    "OnProblem",
+    "Sender",
+    "find_log",
+    "our_error",
+    "read_log",
+    "session_name",
+]
 
 #: The version that is written; 1 is read as well.
 LOG_VERSION: Final = 2
@@ -59,7 +70,7 @@ _WHOLE_BYTES: Final = 4 * 1024 * 1024
 _LONG_INTEGER: Final = b"0" * 19
 _DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  # noqa: PLR2004 - "0" to "9"
 
-T = TypeVar("T")
+_Field = TypeVar("_Field")
 
 _EXPECTED: Final = (
     "expected recorded sessions in JSON Lines: session logs, canonical traces or a Claude Code transcript"
@@ -248,17 +259,18 @@ def _first_line(data: bytes) -> JsonObject | None:
     return first if isinstance(first, dict) else None
 
 
+def our_error(error: TraceError) -> SessionLogError:
+    """The error of a trace's reader as this package's, with the formats that this package reads."""
+    return SessionLogError(error.path, error.line, error.problem.replace(EXPECTED, _EXPECTED))
+
+
 def _records(path: Path, on_problem: OnProblem | None) -> Iterator[tuple[int, JsonObject]]:
     """Line numbers and objects of a JSON Lines file, with this package's errors."""
-
-    def ours(error: TraceError) -> SessionLogError:
-        return SessionLogError(error.path, error.line, error.problem.replace(EXPECTED, _EXPECTED))
-
-    take = None if on_problem is None else lambda error: on_problem(ours(error))
+    take = None if on_problem is None else lambda error: on_problem(our_error(error))
     try:
         yield from read_records(Problems(str(path), take), None)
     except TraceError as error:
-        raise ours(error) from None
+        raise our_error(error) from None
 
 
 #: `Entry(...)` without the call in between, which takes twice as long as all the rest.
@@ -290,12 +302,7 @@ def _complaint(record: JsonObject) -> str:
 
 
 def _header(record: JsonObject, path: str, line: int) -> Header:
-    version = record[_MARK]
-    if type(version) is not int or version not in _VERSIONS:
-        shown = jsonvalue.dumps(version).decode()[:80]
-        raise SessionLogError(path, line, f"unsupported log version {shown}; versions 1 and 2 can be read")
-
-    def field(name: str, kind: type[T], default: T | None) -> T:
+    def field(name: str, kind: type[_Field], default: _Field | None) -> _Field:
         value = record.get(name)
         if value is None and default is not None:
             return default
@@ -306,6 +313,9 @@ def _header(record: JsonObject, path: str, line: int) -> Header:
     def text(name: str) -> str | None:
         return field(name, str, "") or None
 
+    version = field(_MARK, int, None)
+    if version not in _VERSIONS:
+        raise SessionLogError(path, line, f"unsupported log version {version}; versions 1 and 2 can be read")
     command = field("server_command", list, [])
     if not all(isinstance(word, str) for word in command):
         raise SessionLogError(path, line, f"$.server_command: expected {_NAMES[list]}")

@@ -36,7 +36,7 @@ class Redaction:
     """What was done.
 
     Attributes:
-        copies: the files written, in the order of their sources' names.
+        copies: the files written, in the order of their sources' names; in a dry run those that would be.
         hashed: distinct values that were hashed.
     """
 
@@ -51,6 +51,7 @@ def redact(
     salt: str,
     keep_shared: int = KEEP_SHARED,
     hash_fields: Collection[str] = (),
+    dry_run: bool = False,
     on_bytes: Callable[[int], None] | None = None,
 ) -> Redaction:
     """Copy the session logs of a directory with hashes in the place of the values that are somebody's.
@@ -64,6 +65,7 @@ def redact(
         salt: a secret of the user; who has it can test whether a guessed value is in the copy.
         keep_shared: sessions that must hold a value for it to stay, at least 1.
         hash_fields: JSON keys under which no value and no word of one stays, however many sessions hold it.
+        dry_run: do everything but write.
         on_bytes: called with the size of each file, once a pass.
 
     Raises:
@@ -88,7 +90,9 @@ def redact(
     copies = []
     for path in logs:
         copy = files.safe_join(out, path.name)
-        files.replace(copy, b"".join(_copied(path, pseudonyms)), keep_mode=False)
+        data = b"".join(_copied(path, pseudonyms))
+        if not dry_run:
+            files.replace(copy, data, keep_mode=False)
         copies.append(copy)
         if on_bytes is not None:
             on_bytes(path.stat().st_size)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from stretto._defaults import CORPUS_CACHE_BYTES
 from stretto.errors import SessionLogError
 from stretto.sessions.episode import ToolResult, User
-from stretto.sessions.log import find_log
+from stretto.sessions.log import find_log, our_error
 from stretto.sessions.log_source import log_sessions
 from stretto.sessions.manifest import Manifest
 from stretto.sessions.otel import CONVENTIONS, read_otel
@@ -112,6 +112,7 @@ class Sessions:
         if self._found is None:
             self._found = self._look()
         logged, others = self._found
+        copies = _Copies(self._on_problem)
         for session in logged:
             try:
                 header, entries = session.read(self._on_problem)
@@ -124,9 +125,9 @@ class Sessions:
                 on_bytes(session.size_bytes)
         for path in others:
             try:
-                yield from self._traces(path, on_bytes)
+                yield from self._traces(path, on_bytes, copies)
             except TraceError as error:
-                self._pass_over(_ours(error))
+                self._pass_over(our_error(error))
 
     def _pass_over(self, error: SessionLogError) -> None:
         if self._on_problem is None or len(self.files) == 1:
@@ -153,16 +154,38 @@ class Sessions:
             logs.append(log)
         return log_sessions(logs, self._order, self._on_problem), others
 
-    def _traces(self, path: Path, on_bytes: OnBytes | None) -> Iterator[tuple[Recorded, int]]:
+    def _traces(self, path: Path, on_bytes: OnBytes | None, copies: _Copies) -> Iterator[tuple[Recorded, int]]:
         report = self._on_problem
-        take = None if report is None else lambda error: report(_ours(error))
+        take = None if report is None else lambda error: report(our_error(error))
         for trace in read_traces(path, on_bytes=on_bytes, on_problem=take):
             episode = episode_of(trace)
-            yield Recorded(episode, manifest_of(trace)), _size(episode)
+            if copies.is_new(episode, path):
+                yield Recorded(episode, manifest_of(trace)), _size(episode)
 
 
-def _ours(error: TraceError) -> SessionLogError:
-    return SessionLogError(error.path, error.line, error.problem)
+class _Copies:
+    """Which sessions of one reading were there before: one that is there twice counts once.
+
+    Args:
+        on_problem: called for each copy.
+    """
+
+    def __init__(self, on_problem: OnProblem | None) -> None:
+        self._on_problem = on_problem
+        self._first: dict[tuple[str, int], Path] = {}
+
+    def is_new(self, episode: Episode, path: Path) -> bool:
+        """Whether no session of this name had the same messages and results; costs a pass over them."""
+        said = (event.content if isinstance(event, ToolResult) else event.text for event in episode.events)
+        key = (episode.id, hash((episode.agent_model, *said)))
+        first = self._first.get(key)
+        if first is None:
+            self._first[key] = path
+            return True
+        if self._on_problem is not None:
+            problem = f"holds the session {episode.id[:80]!r} once more, which is in {first} already"
+            self._on_problem(SessionLogError(str(path), None, problem))
+        return False
 
 
 def _session_files(path: Path) -> tuple[Path, ...]:
@@ -187,7 +210,7 @@ def _is_session_file(name: str) -> bool:
 
 
 class Results:
-    """Results files of τ-bench and τ²-bench, with the benchmark's own rewards.
+    """Results files of τ-bench and τ²-bench, with the benchmark's own rewards. A run that is there twice counts once.
 
     What the tools do is read from a checkout of τ²-bench, else told from their names as its annotations would.
 
@@ -207,8 +230,11 @@ class Results:
 
     def read(self, on_bytes: OnBytes | None) -> Iterator[tuple[Recorded, int]]:
         """See `Source.read`."""
+        copies = _Copies(None)
         for path in self.files:
             for episode in read_tau(path, domain=self._domain):
+                if not copies.is_new(episode, path):
+                    continue
                 yield Recorded(episode, self._manifest(episode)), _size(episode)
             if on_bytes is not None:
                 on_bytes(path.stat().st_size)

@@ -10,7 +10,7 @@ import pytest
 from stretto.errors import FlowError
 from stretto.flow.file import dump_flow, flow_from_json
 from stretto.flow.model import Provenance
-from stretto.learn import LearnOptions, learn
+from stretto.learning import LearnOptions, learn
 from stretto.replayer import flow_strategy, hint_tools
 from stretto.sessions.corpus import Recorded
 from stretto.sessions.manifest import Manifest

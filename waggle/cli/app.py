@@ -5,28 +5,14 @@ Every error is one line on standard error, `path:line: problem`, and an exit cod
 
 from __future__ import annotations
 
-import logging
-import sys
-from contextlib import contextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import click
 
 import waggle
-from waggle import _defaults, _render
-from waggle.errors import (
-    InvalidSkillName,
-    LedgerCorrupt,
-    SettingsError,
-    SkillFileError,
-    StoreError,
-    TraceError,
-    WaggleError,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from waggle import _defaults
+from waggle.cli.group import CommandGroup, exit_codes, run_group
+from waggle.errors import InvalidSkillName, LedgerCorrupt, SettingsError, SkillFileError, TraceError
 
 __all__ = ["EXIT_CODES", "cli", "run"]
 
@@ -60,50 +46,6 @@ _HOMES: Final = {
 }
 
 
-class _Commands(click.Group):
-    """Finds commands, and turns what they raise and return into exit codes."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands, sorted."""
-        del ctx
-        return sorted(_HOMES)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command; None when there is none of this name."""
-        del ctx
-        if cmd_name not in _HOMES:
-            return None
-        command: click.Command = getattr(import_module(f"waggle.cli.{_HOMES[cmd_name]}"), cmd_name.replace("-", "_"))
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for; never returns, as click does."""
-        try:
-            with _log_as_notes():
-                code = super().invoke(ctx)
-        except KeyboardInterrupt:
-            _render.note("stopped")
-            code = _defaults.EXIT_INTERRUPTED
-        except (WaggleError, OSError) as error:
-            _render.note(_told(error))
-            code = _code_of(error)
-        except ExceptionGroup as group:
-            code = _defaults.EXIT_OK
-            for each in group.exceptions:
-                if not isinstance(each, WaggleError):
-                    raise
-                _render.note(_told(each))
-                code = code or _code_of(each)
-        ctx.exit(code or _defaults.EXIT_OK)
-
-
-def _told(error: Exception) -> str:
-    # The subclasses of StoreError write their own text.
-    if isinstance(error, OSError) and (type(error) is StoreError or not isinstance(error, WaggleError)):
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return str(error)
-
-
 def _code_of(error: Exception) -> int:
     match error:
         case SettingsError():
@@ -118,28 +60,14 @@ def _code_of(error: Exception) -> int:
             return _defaults.EXIT_STORE
 
 
-class _Notes(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        _render.note(record.getMessage())
-
-
-@contextmanager
-def _log_as_notes() -> Iterator[None]:
-    """Print what the library warns of as any other note, instead of in the way of Python's last resort."""
-    handler = _Notes(logging.WARNING)
-    logger = logging.getLogger("waggle")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def _epilog() -> str:
-    return "\b\nExit codes:\n" + "\n".join(f"  {code:<3}  {about}" for code, about in EXIT_CODES)
-
-
-@click.group(cls=_Commands, epilog=_epilog(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandGroup,
+    homes=_HOMES,
+    package="waggle.cli",
+    code_of=_code_of,
+    epilog=exit_codes(EXIT_CODES),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(waggle.__version__, prog_name="waggle", message="%(prog)s %(version)s")
 def cli() -> None:
     """Procedure memory for AI agents: learn the reads an agent repeats, and make them before it asks.
@@ -151,15 +79,4 @@ def cli() -> None:
 
 def run() -> int:
     """Run the command line; returns the exit code."""
-    try:
-        code = cli.main(prog_name="waggle", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except click.Abort:  # Ctrl-C before a command had begun
-        return _defaults.EXIT_INTERRUPTED
-    except OSError as error:  # the help text could not be printed
-        _render.silence(sys.stdout)
-        _render.note(_told(error))
-        return _defaults.EXIT_STORE
-    return code if isinstance(code, int) else _defaults.EXIT_OK
+    return run_group(cli, "waggle")

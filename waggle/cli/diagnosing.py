@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from waggle.locate import Project
     from waggle.store import Store
 
-__all__ = ["Check", "diagnose"]
+__all__ = ["Check", "dependencies", "diagnose"]
 
 _DISTRIBUTION = "waggle-stretto"
 
@@ -55,7 +55,7 @@ class Check:
 def diagnose(directory: Path) -> Iterator[Check]:
     """Look at everything a user may have to put right, one thing after another; never raises for what is wrong."""
     yield Check("python", "ok", f"{platform.python_version()} on {platform.system()}")
-    yield from _dependencies()
+    yield from dependencies()
     project: Project | None = None
     try:
         project = locate.find_project(directory)
@@ -70,7 +70,8 @@ def diagnose(directory: Path) -> Iterator[Check]:
     yield _examples()
 
 
-def _dependencies() -> Iterator[Check]:
+def dependencies() -> Iterator[Check]:
+    """Look whether everything the distribution needs is installed."""
     try:
         needed = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

@@ -15,9 +15,9 @@ from waggle.receipts import Answer
 from waggle.settings import describe_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["JSON_KEYS", "reference"]
+__all__ = ["JSON_KEYS", "codes_section", "command_section", "paragraphs", "reference"]
 
 _RULE_KEYS: Final = {
     "learned_on": "sessions learned on",
@@ -216,11 +216,11 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
 def reference() -> str:
     """The page: conventions, exit codes, settings, then every command with its arguments, options and JSON keys."""
     lines = ["# The command line", "", "<!-- generated: python -m waggle.cli.reference > docs/cli.md -->", ""]
-    lines += [_paragraphs(cli.help), "", *_conventions(), *_settings()]
+    lines += [paragraphs(cli.help), "", _CONVENTIONS, *codes_section(EXIT_CODES), *_settings()]
     context = click.Context(cli)
     for name in cli.list_commands(context):
         if command := cli.get_command(context, name):
-            lines += _command(name, command)
+            lines += command_section("waggle", name, command, JSON_KEYS[name])
     return "\n".join(lines)
 
 
@@ -240,9 +240,10 @@ lists of tools add up over the sources. A project's file cannot set `tools_allow
 """
 
 
-def _conventions() -> Iterator[str]:
-    yield from (_CONVENTIONS, "## Exit codes", "", "| code | meaning |", "|---|---|")
-    yield from (f"| {code} | {about} |" for code, about in EXIT_CODES)
+def codes_section(codes: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """The lines on a program's exit codes."""
+    yield from ("## Exit codes", "", "| code | meaning |", "|---|---|")
+    yield from (f"| {code} | {about} |" for code, about in codes)
     yield ""
 
 
@@ -254,22 +255,34 @@ def _settings() -> Iterator[str]:
     yield ""
 
 
-def _command(name: str, command: click.Command) -> Iterator[str]:
+def command_section(program: str, name: str, command: click.Command, keys: Mapping[str, str]) -> Iterator[str]:
+    """The lines on one command.
+
+    Args:
+        program: that has it.
+        name: of the command.
+        command: the command.
+        keys: what its ``--json`` prints: the path of each value, and what it is; empty without that option.
+    """
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
-    given = " ".join(["waggle", name, "[OPTIONS]", *(each.metavar or (each.name or "").upper() for each in arguments)])
-    yield from (f"## waggle {name}", "", "```", given, "```", "", _paragraphs(command.help), "")
+    given = " ".join([program, name, "[OPTIONS]", *(each.metavar or (each.name or "").upper() for each in arguments)])
+    yield from (f"## {program} {name}", "", "```", given, "```", "", paragraphs(command.help), "")
     yield from ("| option | meaning |", "|---|---|")
     for option in command.params:
         if isinstance(option, click.Option):
-            spelled = " ".join([", ".join(option.opts), *([option.metavar] if option.metavar else [])])
-            yield f"| `{spelled}` | {option.help} |".replace("[project|user]", "project\\|user")
-    yield from ("", "`--json` prints:", "", "| key | value |", "|---|---|")
-    for key, about in JSON_KEYS[name].items():
-        yield f"| `{key}` | {about} |"
+            spelled = " ".join([", ".join(option.opts), *([option.metavar.strip("[]")] if option.metavar else [])])
+            yield f"| `{_cell(spelled)}` | {_cell(option.help or '')} |"
+    if keys:
+        yield from ("", "`--json` prints:", "", "| key | value |", "|---|---|")
+        yield from (f"| `{key}` | {about} |" for key, about in keys.items())
     yield ""
 
 
-def _paragraphs(text: str | None) -> str:
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def paragraphs(text: str | None) -> str:
     """A command's help as Markdown, one line a paragraph."""
     return re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(text or "")).replace("*", "\\*")
 

@@ -30,11 +30,11 @@ def sessions() -> list[Episode]:
 def test_the_pages_read_as_they_did(golden: Golden) -> None:
     reach = summary(list(replay_all(shop_flow(), sessions(), weigh=True)))
     shy = summary(list(replay_all(shop_flow(), sessions(), threshold=0.825)))
-    golden.check("stretto-replay.md", replay_page({"reach at 0.3": reach, "reach at 0.825": shy}))
-    golden.check("stretto-ceiling.md", ceiling_page({"shop": list(ceiling(sessions(), SHOP))}))
-    golden.check("stretto-costs.md", costs_page(costs(sessions(), SHOP)))
+    golden.check("stretto/replay.md", replay_page({"reach at 0.3": reach, "reach at 0.825": shy}))
+    golden.check("stretto/ceiling.md", ceiling_page({"shop": list(ceiling(sessions(), SHOP))}))
+    golden.check("stretto/costs.md", costs_page(costs(sessions(), SHOP)))
     points = learning_curve(range(4), sessions(), lambda _: shop_flow(), sizes=(2,))
-    golden.check("stretto-learning-curve.md", curve_page({"shop": points}))
+    golden.check("stretto/learning-curve.md", curve_page({"shop": points}))
     assert jsonvalue.loads(jsonvalue.dumps(curve_json(points))) == curve_json(points)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import pytest
 
 from stretto.flow.model import Provenance
-from stretto.learn import LearnOptions, learn
+from stretto.learning import LearnOptions, learn
 from stretto.replayer import flow_strategy, hint_tools
 from stretto.review.replay import replay, replay_all
 from stretto.review.score import total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stretto.flow.model import Provenance
-from stretto.learn import LearnOptions, learn
+from stretto.learning import LearnOptions, learn
 from stretto.review.audit import audit
 from stretto.review.drift import drift
 from stretto.review.promote import promote
