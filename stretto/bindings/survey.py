@@ -20,6 +20,7 @@ from stretto.bindings.results import as_text
 from stretto.bindings.session import SessionValues
 from stretto.bindings.spoken import shape_of, tokens
 from stretto.sessions.episode import Assistant, User
+from waggle.redact import redact_text, redact_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -276,12 +277,17 @@ class Survey:
             constants={
                 slot: values.value
                 for slot, values in self.values.items()
-                if constants and slot.tool in read and values.is_constant(self.args[slot.tool][0])
+                if constants
+                and slot.tool in read
+                and values.is_constant(self.args[slot.tool][0])
+                and not _is_secret(slot.argument, values.value)
             },
             derived={
                 slot: usable
                 for slot, counts in self.derived.items()
-                if derive and slot.tool in read and (usable := SourceCounts(self._passed(slot), counts.found).usable())
+                if derive
+                and slot.tool in read
+                and (usable := _without_secrets(SourceCounts(self._passed(slot), counts.found).usable()))
             },
             records={
                 tool: found
@@ -338,6 +344,17 @@ def _copied(args: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
 
 def _copy(counts: SourceCounts) -> SourceCounts:
     return SourceCounts(counts.values, dict(sorted(counts.found.items())))
+
+
+def _is_secret(name: str, value: JsonValue) -> bool:
+    """Whether an argument's value is a secret by its name or its looks; a flow is a file that people pass on."""
+    given: JsonObject = {name: value}
+    return redact_value(given) != given
+
+
+def _without_secrets(sources: list[Source]) -> list[Source]:
+    """The derivations whose fixed texts are no secrets."""
+    return [source for source in sources if redact_text(source.path) == source.path]
 
 
 def _latest(seen: SessionValues) -> Iterator[Output]:

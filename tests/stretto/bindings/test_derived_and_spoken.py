@@ -148,3 +148,17 @@ def test_a_derived_value_is_bound_and_its_chance_is_counted_apart() -> None:
     assert isinstance(found, Bound)
     assert (found.arguments, found.chance) == ({"channel": "random"}, 7 / 8)
     assert found.origins[0].kind == "derived"
+
+
+def test_a_secret_is_neither_a_constant_nor_part_of_a_derivation() -> None:
+    """A flow is read and passed on by people; what it says of values must not give a secret away."""
+    token = "sk-lab-EXAMPLE000111.seg2_EXAMPLE-333"  # noqa: S105 - what is looked for
+
+    def made(number: int) -> list[object]:
+        key = {"api_key": token, "zone": "UTC", "path": f"{token}/f{number}"}
+        return [called("list_files", {}, f"f{number}\nother"), called("get_file", key, "text")]
+
+    episodes = [episode(*made(number)) for number in range(6)]  # type: ignore[arg-type]  # events
+    bindings, _ = learned(episodes, {"list_files", "get_file"}, constants=True, more=True)
+    assert bindings.constants == {Slot("get_file", "zone"): "UTC"}
+    assert token not in repr(bindings.derived)

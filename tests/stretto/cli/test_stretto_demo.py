@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-import pytest
 from click.testing import CliRunner
 
 import stretto
@@ -17,6 +16,8 @@ from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 SESSIONS = ROOT / "examples" / "flows"
 README = ROOT / "README.md"
