@@ -95,7 +95,8 @@ class FlowReplayer:
     """One session under a flow; a `waggle.replay.ReplayStrategy` that also listens. Made by `flow_strategy`.
 
     Calls that ran beside each other are one turn. An assistant's text stands with the calls that come next; it is a
-    reply when anything else does. One that begins the session is a greeting, which no model was asked for: no turn.
+    reply when anything else does. One that begins the session is a greeting, which no model was asked for: no turn. A
+    user who speaks after calls was replied to, whether or not the host passes the reply on.
 
     Args:
         speculator: of this session.
@@ -112,6 +113,7 @@ class FlowReplayer:
         self._running: dict[int, str] = {}  # announced calls, by number: their ids
         self._said: str | None = None  # by the assistant, and not known yet whether it is a reply
         self._begun = False  # anything but a greeting has happened
+        self._acted = False  # the agent has made calls, and nothing was said since
         self._asked: Lookup | None = None
 
     # --- what the agent does --------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ class FlowReplayer:
             if self._keeper:
                 self._keeper.turn(self._said)
             self._said = None
-            self._begun = True
+            self._begun = self._acted = True
         call = ToolCall(f"c{seq}", tool, args)
         self._running[seq] = call.id
         self._speculator.call(call)
@@ -152,6 +154,8 @@ class FlowReplayer:
             self._reply()
             self._said = text
         elif role == "user":
+            if self._acted and self._said is None:
+                self._said = ""
             self._reply()
             self._begun = True
             self._speculator.user(text)
@@ -160,6 +164,7 @@ class FlowReplayer:
 
     def _reply(self) -> None:
         text, self._said = self._said, None
+        self._acted = self._acted and text is None
         if text is None or not self._begun:
             return
         self._speculator.reply(text)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["count_ceiling", "count_costs", "replay_flow"]
 
 
-by: Option = click.option(
+_BY: Option = click.option(
     "--by",
     "--units",
     "by",
@@ -53,7 +53,7 @@ by: Option = click.option(
     help="What intervals resample: tasks, or tasks together that are about one customer. Default: task.",
 )
 
-prompt_tokens: Option = click.option(
+_PROMPT_TOKENS: Option = click.option(
     "--prompt-tokens",
     type=click.IntRange(min=0),
     default=0,
@@ -91,8 +91,8 @@ def _units(sessions: Reading, kind: str) -> Mapping[str, str]:
 @click.option(
     "--plain", is_flag=True, help="The original's rules: no derived values, no user's words, no counts of uses."
 )
-@by
-@prompt_tokens
+@_BY
+@_PROMPT_TOKENS
 @options.picture("what was saved, and whether the scores hold")
 @options.dry_run
 @options.as_json
@@ -176,7 +176,7 @@ def _scores(
 @click.command("ceiling")
 @session_options.sources()
 @session_options.rest
-@by
+@_BY
 @options.as_json
 def count_ceiling(*, sources: Sources, part: Part, by: str, as_json: bool) -> int:
     """Count the turns that a flow could save at all.
@@ -214,7 +214,7 @@ def _ceiling_json(scores: Sequence[CeilingScore]) -> JsonObject:
 @click.command("costs")
 @session_options.sources()
 @session_options.rest
-@prompt_tokens
+@_PROMPT_TOKENS
 @options.as_json
 def count_costs(*, sources: Sources, part: Part, prompt_tokens: int, as_json: bool) -> int:
     """Count what a saved turn is worth, and a detour costs.

@@ -73,7 +73,7 @@ def draw(curves: Mapping[str, Sequence[Point]], *, kind: str = "svg") -> bytes:
             detours.minorticks_off()
         detours.set_xlabel("sessions learned from")
         if curves:
-            saved.legend(frameon=False, loc="best")
+            saved.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
         figure.tight_layout()
         written = io.BytesIO()
         metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}

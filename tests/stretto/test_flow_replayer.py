@@ -351,6 +351,24 @@ def test_an_assistants_text_is_a_reply_when_the_user_speaks_next_and_none_when_c
     assert twice != replied  # nobody answered
 
 
+def test_a_user_who_speaks_after_calls_was_replied_to_though_the_host_passes_no_reply_on() -> None:
+    flow = shop_flow()
+
+    def history(*replies: str) -> tuple[int, ...]:
+        replayer = flow_strategy(flow, tools=table(flow))("s")
+        assert isinstance(replayer, FlowReplayer)
+        replayer.hear("user", "hi")
+        replayer.observe(Step(0, "find_user", {}), Result("u1"))
+        for text in replies:
+            replayer.hear("assistant", text)
+        replayer.hear("user", "and now?")
+        replayer.observe(Step(1, "find_user", {}), Result("u1"))
+        return replayer._speculator.session.situation().history
+
+    assert history() == history("Done.")
+    assert len(history()) == 2
+
+
 @pytest.mark.case("HC-11")
 def test_calls_that_are_announced_are_not_looked_up_while_they_run() -> None:
     host = serve()
