@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from waggle._lazy import lazy
 
 if TYPE_CHECKING:
+    from stretto.counting import LiveCounts
     from stretto.errors import FlowError, SessionLogError, StrettoError, UsageError
     from stretto.flow.file import read_flow, write_flow
     from stretto.flow.model import Flow, Provenance
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "counting": ("LiveCounts",),
     "errors": ("FlowError", "SessionLogError", "StrettoError", "UsageError"),
     "flow.file": ("read_flow", "write_flow"),
     "flow.model": ("Flow", "Provenance"),
@@ -56,6 +58,7 @@ __all__ = [
     "Flow",
     "FlowError",
     "LearnOptions",
+    "LiveCounts",
     "Manifest",
     "Provenance",
     "Recorded",

@@ -79,6 +79,8 @@ def decision_line(
         "predicates": dict(decision.predicates),
         "key": decision.key,
     }
+    if decision.by_uses is not None:
+        line["by_uses"] = decision.by_uses
     if policy is not None:
         line["policy"] = policy
     line |= {"after": after, "address": address, "ms": ms}

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from stretto._defaults import REHEARSED_SESSIONS
 from stretto.bindings.binder import Binder
 from stretto.bindings.rehearsal import Offers
+from stretto.bindings.scope import Scope
 from stretto.bindings.scoring import Scores
-from stretto.bindings.survey import Scope, Survey
+from stretto.bindings.survey import Survey
 from stretto.bindings.uses import Uses
 from stretto.errors import UsageError
 from stretto.flow.model import Flow, Gate, Provenance, Sites

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from benchmarks.flows.headline import PAGE, with_headline
 from benchmarks.results.jobs import Job, Workplace, run
 from benchmarks.results.page import page, results_json
 from benchmarks.results.study import PARTS, Study
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _run("routes alone", study.skill_jobs(study.candidates()), study, options, kept)
         text = page(study, _NAMES.get(options.traces.resolve(), "other sessions than the shipped ones"))
         if options.markdown:
+            flows = options.markdown.with_name(PAGE)
+            if flows.exists():
+                text = with_headline(text, flows.read_text(encoding="utf-8"))
             options.markdown.write_text(text, encoding="utf-8", newline="\n")
         else:
             print(text)

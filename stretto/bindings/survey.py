@@ -7,16 +7,16 @@ known only when all sessions have been seen, and a `Scope` leaves the others out
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from stretto._defaults import REQUIRED_SHARE
 from stretto.bindings.derive import derivations
-from stretto.bindings.model import Bindings, Slot, Source, SourceCounts, SpokenCounts, added
+from stretto.bindings.model import Bindings, Slot, Source, SourceCounts, SpokenCounts
 from stretto.bindings.records import record_of
 from stretto.bindings.results import as_text
+from stretto.bindings.scope import Scope
 from stretto.bindings.session import SessionValues
 from stretto.bindings.spoken import shape_of, tokens
 from stretto.sessions.episode import Assistant, User
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stretto.sessions.episode import Episode, ToolCall
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Scope", "Survey"]
+__all__ = ["Survey"]
 
 #: Calls that must pass an argument before its one value is a constant.
 _CONSTANT_CALLS: Final = 5
@@ -75,20 +75,12 @@ class Survey:
     """What was counted of calls' arguments.
 
     Attributes:
-        args, sources, site_sources, lists, derived, spoken: as in `Bindings`, of every tool.
-        bare: calls without arguments, by tool.
-        records: by tool, as in `Bindings`.
+        counted: calls' arguments and where their values stand, of every tool and before anything is left out; `bare` of
+            every tool, too.
         values: of arguments, while they have one.
     """
 
-    args: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)
-    sources: dict[Slot, SourceCounts] = field(default_factory=dict)
-    site_sources: Counter[tuple[Slot, str, Source]] = field(default_factory=Counter)
-    lists: dict[Slot, SourceCounts] = field(default_factory=dict)
-    bare: Counter[str] = field(default_factory=Counter)
-    derived: dict[Slot, SourceCounts] = field(default_factory=dict)
-    spoken: dict[Slot, SpokenCounts] = field(default_factory=dict)
-    records: dict[str, SourceCounts] = field(default_factory=dict)
+    counted: Bindings = field(default_factory=Bindings)
     values: dict[Slot, _Values] = field(default_factory=dict)
 
     # --- counting ---
@@ -119,12 +111,12 @@ class Survey:
     def _count(self, call: ToolCall, seen: SessionValues, site: str | None) -> None:
         if not isinstance(call.arguments, dict):
             return
-        calls, counted = self.args.get(call.name, (0, {}))
+        calls, counted = self.counted.args.get(call.name, (0, {}))
         for name in call.arguments:
             counted[name] = counted.get(name, 0) + 1
-        self.args[call.name] = (calls + 1, counted)
+        self.counted.args[call.name] = (calls + 1, counted)
         if not call.arguments:
-            self.bare[call.name] += 1
+            self.counted.bare[call.name] = self.counted.bare.get(call.name, 0) + 1
         for name, value in call.arguments.items():
             slot = Slot(call.name, name)
             if isinstance(value, str):
@@ -138,7 +130,7 @@ class Survey:
             self._count_record(call.name, call.arguments, seen)
 
     def _count_record(self, tool: str, arguments: JsonObject, seen: SessionValues) -> None:
-        counts = self.records.setdefault(tool, SourceCounts())
+        counts = self.counted.records.setdefault(tool, SourceCounts())
         counts.values += 1
         for output in _latest(seen):
             text = record_of(arguments, output)
@@ -148,9 +140,9 @@ class Survey:
                 return
 
     def _count_string(self, slot: Slot, value: str, seen: SessionValues, site: str | None) -> bool:
-        counts = self.sources.get(slot)
+        counts = self.counted.sources.get(slot)
         if counts is None:
-            counts = self.sources[slot] = SourceCounts()
+            counts = self.counted.sources[slot] = SourceCounts()
         counts.values += 1
         for output in seen.outputs():
             path = output.path_of(value)
@@ -158,7 +150,8 @@ class Survey:
                 source = Source(output.tool, path)
                 counts.found[source] = counts.found.get(source, 0) + 1
                 if site is not None:
-                    self.site_sources[slot, site, source] += 1
+                    sites = self.counted.site_sources
+                    sites[slot, site, source] = sites.get((slot, site, source), 0) + 1
                 return True
         return False
 
@@ -166,7 +159,7 @@ class Survey:
         items = [each for each in value if isinstance(each, str)]
         if not items or len(items) < len(value):
             return False
-        counts = self.lists.setdefault(slot, SourceCounts())
+        counts = self.counted.lists.setdefault(slot, SourceCounts())
         counts.values += 1
         for output in seen.outputs():
             path = output.path_of(items[0])
@@ -183,13 +176,13 @@ class Survey:
         for output in _latest(seen):
             found = derivations(value, output)
             if found:
-                counts = self.derived.setdefault(slot, SourceCounts())
+                counts = self.counted.derived.setdefault(slot, SourceCounts())
                 for text in found:
                     source = Source(output.tool, text)
                     counts.found[source] = counts.found.get(source, 0) + 1
                 break
         if isinstance(value, str) and (shape := shape_of(value)) and _wrote(value, seen):
-            shapes = self.spoken.setdefault(slot, SpokenCounts()).shapes
+            shapes = self.counted.spoken.setdefault(slot, SpokenCounts()).shapes
             shapes[shape] = shapes.get(shape, 0) + 1
 
     def _count_value(self, slot: Slot, value: JsonValue, *, found: bool, seen: SessionValues) -> None:
@@ -204,50 +197,38 @@ class Survey:
 
     def merge(self, other: Survey) -> None:
         """Add the survey of other sessions."""
-        for tool, (calls, counted) in other.args.items():
-            mine, names = self.args.get(tool, (0, {}))
-            self.args[tool] = (mine + calls, added(names, counted))
-        for ours, theirs in ((self.sources, other.sources), (self.lists, other.lists), (self.derived, other.derived)):
-            for slot, counts in theirs.items():
-                ours.setdefault(slot, SourceCounts()).merge(counts)
-        for tool, together in other.records.items():
-            self.records.setdefault(tool, SourceCounts()).merge(together)
-        for slot, spoken in other.spoken.items():
-            self.spoken.setdefault(slot, SpokenCounts()).merge(spoken)
+        self.counted.merge(other.counted)
         for slot, values in other.values.items():
             self.values.setdefault(slot, _Values()).add(
                 values.calls, values.text, values.value, values.found, values.said
             )
-        self.site_sources.update(other.site_sources)
-        self.bare.update(other.bare)
 
     # --- what it says ---
 
     def bindings(self, scope: Scope) -> Bindings:
         """The counts within a scope, without how often they agree, which is counted next."""
-        kept = Bindings(args={tool: _copied(self.args[tool]) for tool in sorted(self.args) if tool in scope.reads})
-        kept.sources = {
-            slot: _copy(counts) for slot, counts in sorted(self.sources.items()) if slot.tool in scope.reads
-        }
-        kept.lists = {slot: _copy(counts) for slot, counts in sorted(self.lists.items()) if slot.tool in scope.reads}
-        kept.site_sources = {
-            key: self.site_sources[key] for key in sorted(self.site_sources) if key[0] in scope.several
-        }
-        kept.bare = {tool: self.bare[tool] for tool in sorted(scope.bare)}
+        counted = self.counted
+        kept = Bindings(
+            args={tool: _copied(counted.args[tool]) for tool in sorted(counted.args) if tool in scope.reads}
+        )
+        for every, ours in ((counted.sources, kept.sources), (counted.lists, kept.lists)):
+            ours.update({slot: _copy(counts) for slot, counts in sorted(every.items()) if slot.tool in scope.reads})
+        kept.site_sources = {key: n for key, n in sorted(counted.site_sources.items()) if key[0] in scope.several}
+        kept.bare = {tool: counted.bare.get(tool, 0) for tool in sorted(scope.bare)}
         kept.constants = dict(sorted(scope.constants.items()))
         for slot, sources in sorted(scope.derived.items()):
-            kept.derived[slot] = self._within(self.derived.get(slot), sources, self._passed(slot))
+            kept.derived[slot] = self._within(self.counted.derived.get(slot), sources, self._passed(slot))
         for tool, together in sorted(scope.records.items()):
-            counts = self.records.get(tool)
+            counts = self.counted.records.get(tool)
             kept.records[tool] = self._within(counts, together, counts.values if counts else 0)
         for slot, shapes in sorted(scope.spoken.items()):
-            spoken = self.spoken.get(slot) or SpokenCounts()
+            spoken = self.counted.spoken.get(slot) or SpokenCounts()
             seen = {shape: spoken.shapes[shape] for shape in sorted(shapes) if shape in spoken.shapes}
             kept.spoken[slot] = SpokenCounts(self._passed(slot), seen)
         return kept
 
     def _passed(self, slot: Slot) -> int:
-        return self.args[slot.tool][1].get(slot.argument, 0) if slot.tool in self.args else 0
+        return self.counted.args[slot.tool][1].get(slot.argument, 0) if slot.tool in self.counted.args else 0
 
     def _within(self, counts: SourceCounts | None, sources: Collection[Source], values: int) -> SourceCounts:
         found = counts.found if counts else {}
@@ -263,11 +244,11 @@ class Survey:
             speak: keep the shapes of the user's own words.
         """
         read = frozenset(reads)
-        args = {tool: counted for tool, counted in self.args.items() if tool in read}
+        args = {tool: counted for tool, counted in self.counted.args.items() if tool in read}
         return Scope(
             reads=read,
             several=frozenset(
-                slot for slot, counts in self.sources.items() if slot.tool in read and len(counts.found) > 1
+                slot for slot, counts in self.counted.sources.items() if slot.tool in read and len(counts.found) > 1
             ),
             bare=frozenset(
                 tool
@@ -279,62 +260,26 @@ class Survey:
                 for slot, values in self.values.items()
                 if constants
                 and slot.tool in read
-                and values.is_constant(self.args[slot.tool][0])
+                and values.is_constant(self.counted.args[slot.tool][0])
                 and not _is_secret(slot.argument, values.value)
             },
             derived={
                 slot: usable
-                for slot, counts in self.derived.items()
+                for slot, counts in self.counted.derived.items()
                 if derive
                 and slot.tool in read
                 and (usable := _without_secrets(SourceCounts(self._passed(slot), counts.found).usable()))
             },
             records={
                 tool: found
-                for tool, counts in self.records.items()
+                for tool, counts in self.counted.records.items()
                 if derive and tool in read and (found := counts.usable())
             },
             spoken={
                 slot: shapes
-                for slot, spoken in self.spoken.items()
+                for slot, spoken in self.counted.spoken.items()
                 if speak and slot.tool in read and (shapes := SpokenCounts(self._passed(slot), spoken.shapes).usable())
             },
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What is kept of surveys: decided once, from all sessions, so that the counts of their parts add.
-
-    Attributes:
-        reads: the tools whose calls are kept.
-        several: arguments with more than one source, whose values are kept by site.
-        bare: tools without required arguments that were called with some.
-        constants: arguments with one value.
-        derived: derivations with enough evidence, by argument.
-        records: records with enough evidence, by tool.
-        spoken: shapes with enough evidence, by argument.
-    """
-
-    reads: frozenset[str]
-    several: frozenset[Slot] = frozenset()
-    bare: frozenset[str] = frozenset()
-    constants: dict[Slot, JsonValue] = field(default_factory=dict)
-    derived: dict[Slot, list[Source]] = field(default_factory=dict)
-    records: dict[str, list[Source]] = field(default_factory=dict)
-    spoken: dict[Slot, list[str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, bindings: Bindings, reads: Collection[str]) -> Scope:
-        """The scope that a flow was learned with."""
-        return cls(
-            reads=frozenset(reads),
-            several=frozenset(slot for slot, counts in bindings.sources.items() if len(counts.found) > 1),
-            bare=frozenset(bindings.bare),
-            constants=dict(bindings.constants),
-            derived={slot: sorted(counts.found) for slot, counts in bindings.derived.items()},
-            records={tool: sorted(counts.found) for tool, counts in bindings.records.items()},
-            spoken={slot: sorted(spoken.shapes) for slot, spoken in bindings.spoken.items()},
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,7 @@ import click
 from stretto._defaults import EXIT_OK
 from stretto.cli import options, session_options
 from stretto.cli.reading import reading
-from stretto.cli.writing import picture_kind, write
+from stretto.cli.writing import check_new_place, picture_kind, write
 from stretto.deciders.decide import DECIDERS, decider_named
 from stretto.deciders.reach import Reach
 from stretto.flow.file import read_flow
@@ -24,11 +25,11 @@ from stretto.review.replay_page import ceiling_page, costs_page, replay_page
 from stretto.review.split import units
 from stretto.review.summary import costs_json, interval_json, summary
 from stretto.speculator import Prepared
-from waggle import _render
+from waggle import _render, jsonvalue
+from waggle.redact import redact_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from stretto.cli.options import Asked, Option, Served
     from stretto.cli.reading import Reading
@@ -91,6 +92,22 @@ def _units(sessions: Reading, kind: str) -> Mapping[str, str]:
 @click.option(
     "--plain", is_flag=True, help="The original's rules: no derived values, no user's words, no counts of uses."
 )
+@click.option(
+    "--decisions",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write every decision that was weighed, with what becomes of its options, for stretto evaluate.",
+)
+@click.option(
+    "--explore",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+    help="Chance of taking another lookup than the decider's, 0 to 1, so that what is written can be evaluated. "
+    "Default: 0.",
+)
+@click.option("--explore-seed", type=int, default=0, metavar="N", help="Of these draws. Default: 0.")
+@options.force
 @_BY
 @_PROMPT_TOKENS
 @options.picture("what was saved, and whether the scores hold")
@@ -108,6 +125,10 @@ def replay_flow(
     plain: bool,
     by: str,
     prompt_tokens: int,
+    decisions: Path | None,
+    explore: float,
+    explore_seed: int,
+    force: bool,
     picture: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -119,6 +140,9 @@ def replay_flow(
     savings are exact or too low, and detours too few. It tells something of a flow on tasks it was not learned from.
     """
     kind = picture_kind(picture)
+    if decisions is not None:
+        check_new_place(decisions, force=force)
+    lines: list[JsonObject] = []
     flow, oracle = read_flow(flow_path), asked.oracle()
     prepared = Prepared(flow)
     prepared.binder = binder_of(flow, derive=not plain, speak=not plain)
@@ -135,6 +159,9 @@ def replay_flow(
             weigh=True,
             manifest=manifest,
             prompt_tokens=prompt_tokens,
+            explore=explore,
+            explore_seed=explore_seed,
+            on_decision=lines.append if decisions is not None else None,
         )
         results = {
             name: summary(list(_scores(sessions, again, _decider(name, oracle, plain=plain), unit_of)))
@@ -144,6 +171,8 @@ def replay_flow(
         from stretto.review.replay_plot import draw_replay  # noqa: PLC0415 - needs matplotlib
 
         write(picture, draw_replay(results, kind=kind), dry_run=dry_run)
+    if decisions is not None:
+        write(decisions, b"".join(jsonvalue.dumps(redact_value(line)) + b"\n" for line in lines), dry_run=dry_run)
     if as_json:
         told: JsonObject = {"threshold": served.threshold, "plain": plain, "same_result": same_result, "by": by}
         measured: JsonObject = {name: each.as_json() for name, each in results.items()}

@@ -29,7 +29,7 @@ from stretto.speculator import Prepared, Speculator
 from waggle.calls import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from stretto.deciders.model import Decider, Decision
     from stretto.flow.model import Flow, Site
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from stretto.review.scoring import Walk
     from stretto.sessions.episode import Episode
     from stretto.sessions.manifest import Manifest
+    from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["ReplayOptions", "replay", "replay_all"]
 
@@ -57,6 +58,10 @@ class ReplayOptions(TypedDict, total=False):
         manifest: tells which calls of the record write, and which turns could be saved; the flow's.
         prompt_tokens: length of the system prompt and the tools' descriptions, for sessions whose tokens were not
             recorded; 0.
+        on_decision: called with each decision that was weighed, as the flow log holds it, and with what becomes of each
+            of its options (``labels``), for `stretto.review.evaluate`; None.
+        explore: chance of taking another lookup than the decider's, 0 to 1; 0. Only then has a decision a policy.
+        explore_seed: of these draws; 0.
     """
 
     decider: str | Decider
@@ -67,6 +72,9 @@ class ReplayOptions(TypedDict, total=False):
     weigh: bool
     manifest: Manifest
     prompt_tokens: int
+    on_decision: Callable[[JsonObject], None] | None
+    explore: float
+    explore_seed: int
 
 
 def replay(flow: Flow | Prepared, episode: Episode, *, unit: str = "", **options: Unpack[ReplayOptions]) -> ReplayScore:
@@ -85,7 +93,7 @@ def replay(flow: Flow | Prepared, episode: Episode, *, unit: str = "", **options
     prepared = flow if isinstance(flow, Prepared) else Prepared(flow)
     manifest = options.get("manifest", prepared.flow.manifest)
     record = Record(episode, manifest, prompt_tokens=options.get("prompt_tokens", 0))
-    actor = _Served(prepared, options)
+    actor = _Served(prepared, options, episode.task)
     score = play(record, actor, unit=unit, same_result=options.get("same_result", False))
     return dataclasses.replace(score, weighed=tuple(actor.weighed)) if actor.weighed else score
 
@@ -122,7 +130,7 @@ def replay_all(
 class _Served:
     """A flow as it is served; a `stretto.review.scoring.Actor`."""
 
-    def __init__(self, prepared: Prepared, options: ReplayOptions) -> None:
+    def __init__(self, prepared: Prepared, options: ReplayOptions, task: str) -> None:
         decider = options.get("decider", prepared.flow.default_decider)
         self._watched = _Watched(
             decider_named(decider) if isinstance(decider, str) else decider, weigh=options.get("weigh", False)
@@ -133,7 +141,14 @@ class _Served:
             threshold=options.get("threshold", THRESHOLD),
             per_call=options.get("per_call", LOOKUPS_PER_CALL),
             per_session=options.get("per_session", LOOKUPS_PER_SESSION),
+            explore=options.get("explore", 0.0),
+            explore_seed=options.get("explore_seed", 0),
+            task=task,
+            on_line=self._keep_line if options.get("on_decision") else None,
+            clock=lambda: 0.0,  # so that equal input gives equal lines
         )
+        self._on_decision = options.get("on_decision")
+        self._line: JsonObject = {}
         self._decisions = 0
         self.weighed: list[Weighed] = []
 
@@ -160,6 +175,7 @@ class _Served:
         speculator.begin(name)
         while True:
             lookup = speculator.next()
+            self._label(walk)
             decided = watched.take()
             if decided is not None and decided.options:
                 self._note(decided, walk, chosen=lookup is not None)
@@ -168,6 +184,21 @@ class _Served:
             bound = decided.decision.bound if decided is not None else None
             answer = walk.look_up(lookup.tool, lookup.args, _origin(bound)).answer
             speculator.settle(Result(answer.content, ok=not answer.error))
+
+    def _keep_line(self, line: JsonObject) -> None:
+        if "run" not in line:
+            self._line = line
+
+    def _label(self, walk: Walk) -> None:
+        """Hand over the decision that was just made, with what becomes of each of its options."""
+        line, self._line = self._line, {}
+        policy = line.get("policy")
+        if self._on_decision and isinstance(policy, dict):
+            options = policy.get("options")
+            labels: list[JsonValue] = (
+                [_labelled(option, walk) for option in options] if isinstance(options, list) else []
+            )
+            self._on_decision({**line, "labels": labels})
 
     def _note(self, decided: _Decided, walk: Walk, *, chosen: bool) -> None:
         """Keep what was weighed, each lookup that binds with what the agent did."""
@@ -197,6 +228,15 @@ class _Option(NamedTuple):
     prob: float
     bound: Bound
     by_uses: float | None
+
+
+def _labelled(option: JsonValue, walk: Walk) -> JsonObject:
+    """What becomes of a lookup that is made now; of one that did not bind, nothing."""
+    if not isinstance(option, dict) or not isinstance(arguments := option.get("arguments"), dict):
+        return {"used": False, "detour": False, "turn": 0.0}
+    own = walk.own_call(str(option.get("tool")), arguments)
+    turn = 1 / len(walk.record.turns[own.turn].calls) if own is not None else 0.0
+    return {"used": own is not None, "detour": own is None, "turn": turn}
 
 
 class _Decided(NamedTuple):

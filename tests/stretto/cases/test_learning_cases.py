@@ -200,7 +200,7 @@ def test_only_texts_and_lists_of_texts_are_traced_and_nothing_raises(tmp_path: P
 
 
 class Streamed:
-    """So many sessions with a result of 1 MB each, made when they are asked for."""
+    """So many sessions with a result of 500 kB each, made when they are asked for."""
 
     conventions = ""
     manifest = Manifest("d", {"find": "read", "read": "read"})
@@ -211,7 +211,7 @@ class Streamed:
     def __iter__(self) -> Iterator[Recorded]:
         for number in range(self._sessions):
             gc.collect()  # what waits for the collector is not held
-            big: JsonObject = {"id": f"id-{number}", "text": "x" * 1_000_000}
+            big: JsonObject = {"id": f"id-{number}", "text": "x" * 500_000}
             made = episode(called("find", {}, big), called("read", {"id": big["id"]}, "ok"), name=f"s{number}")
             yield Recorded(made, self.manifest)
 
@@ -227,7 +227,7 @@ def test_of_a_large_result_nothing_is_held_when_its_session_has_been_counted() -
         assert len(dump_flow(flow)) < 20_000
         return most
 
-    assert peak(20) < peak(5) * 1.2
+    assert peak(12) < peak(4) * 1.2
 
 
 @pytest.mark.case("HC-11")

@@ -2,63 +2,84 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import pytest
 from click.testing import CliRunner
 
 import stretto
 from stretto.cli.app import cli
-from stretto.cli.demo import demo_text, run_demo
-from stretto.flow.file import dump_flow, read_flow
+from stretto.cli.demo import Demo, demo_json, demo_text, run_demo
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    import pytest
+    from waggle.jsonvalue import JsonObject
 
-SESSIONS = ROOT / "examples" / "flows"
 README = ROOT / "README.md"
 _SHOWN = re.compile(r"^```console\n\$ stretto demo\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_readme_shows_what_the_demo_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+@dataclass(frozen=True)
+class Twice:
+    """The demo, run by the command and once more.
+
+    Attributes:
+        printed: by the command.
+        flows: the files it wrote, by name, without the time in them.
+        again: the second run.
+        flows_again: as `flows`.
+    """
+
+    printed: str
+    flows: dict[str, bytes]
+    again: Demo
+    flows_again: dict[str, bytes]
+
+
+def written() -> dict[str, bytes]:
+    return {
+        path.name: re.sub(rb'"compiled_unix_ms":\d+', b"", path.read_bytes())
+        for path in sorted(Path("demo-flows").iterdir())
+    }
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twice]:
+    """Both runs, in one directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("demo"))
+        done = CliRunner().invoke(cli, ["demo"], catch_exceptions=False)
+        assert done.exit_code == 0
+        flows = written()
+        again = run_demo(ROOT / "examples" / "flows", Path("demo-flows"))
+        yield Twice(done.stdout, flows, again, written())
+
+
+def test_the_readme_shows_what_the_demo_prints(twice: Twice, request: pytest.FixtureRequest) -> None:
     """``pytest --update-golden`` writes it anew."""
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, ["demo"], catch_exceptions=False)
-    assert done.exit_code == 0
     if request.config.getoption("--update-golden"):
         text = README.read_text(encoding="utf-8")
-        shown = f"```console\n$ stretto demo\n{done.stdout}```"
+        shown = f"```console\n$ stretto demo\n{twice.printed}```"
         README.write_text(_SHOWN.sub(lambda _: shown, text), encoding="utf-8", newline="\n")
-    assert _SHOWN.findall(README.read_text(encoding="utf-8")) == [done.stdout]
-    for domain in ("airline", "retail"):
-        assert read_flow(tmp_path / "demo-flows" / f"{domain}.flow.json").manifest.domain == domain
+    assert _SHOWN.findall(README.read_text(encoding="utf-8")) == [twice.printed]
 
 
-def test_it_is_safe_to_repeat_and_writes_the_same_flows_but_for_the_time(tmp_path: Path) -> None:
-    texts, flows = [], []
-    for _ in range(2):
-        found = run_demo(SESSIONS, tmp_path)
-        texts.append(demo_text(found))
-        written = [read_flow(each.path) for each in found.flows]
-        flows.append([re.sub(rb'"compiled_unix_ms":\d+', b"", dump_flow(flow)) for flow in written])
-    assert texts[0] == texts[1]
-    assert flows[0] == flows[1]
+def test_it_is_safe_to_repeat_and_writes_the_same_flows_but_for_the_time(twice: Twice) -> None:
+    assert demo_text(twice.again) + "\n" == twice.printed
+    assert sorted(twice.flows) == ["airline.flow.json", "retail.flow.json"]
+    assert twice.flows_again == twice.flows
 
 
-def test_what_it_tells_programs_is_what_it_tells_people(tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["demo", "--json", "--to", str(tmp_path)], catch_exceptions=False)
-    told = json.loads(done.stdout)
-    (shown,) = _SHOWN.findall(README.read_text(encoding="utf-8"))
-    for domain, one in told.items():
-        best = one["results"]["everything"]
-        assert best["turns_saved"] > 0
-        assert f"- {domain}: {best['turns_saved']:,} of {best['turns']:,} turns saved" in shown
+def test_what_it_tells_programs_is_what_it_tells_people(twice: Twice) -> None:
+    for domain, told in demo_json(twice.again).items():
+        best = cast("dict[str, dict[str, JsonObject]]", told)["results"]["everything"]
+        assert cast("int", best["turns_saved"]) > 0
+        assert f"- {domain}: {best['turns_saved']:,} of {best['turns']:,} turns saved" in twice.printed
 
 
 def test_without_the_shipped_sessions_it_says_what_to_do_instead(

@@ -163,6 +163,19 @@ def test_other_thresholds_are_estimated_from_logged_decisions(here: Path) -> Non
     assert refused("evaluate", "bad.flow.jsonl", "--target", "a=habit@1").startswith("bad.flow.jsonl:2: ")
 
 
+def test_what_a_replay_decided_can_be_evaluated(shop_flow: Path, logs: Path, here: Path) -> None:
+    given = ("replay", "--flow", shop_flow, "--sessions", logs, "--explore", "0.5", "--decisions", "d.jsonl")
+    ran(*given)
+    first = (here / "d.jsonl").read_bytes()
+    assert "--force" in refused(*given)
+    ran(*given, "--force")
+    assert (here / "d.jsonl").read_bytes() == first  # the same draws
+    lines = [json.loads(line) for line in first.splitlines()]
+    assert all(len(line["labels"]) == len(line["policy"]["options"]) for line in lines)
+    told = ran_json("evaluate", "d.jsonl", "--target", "as=reach@0.3", "--min-ess", "1")
+    assert told["targets"][0]["total"]["direct"]["value"]["used"] > 0
+
+
 # --- search ---------------------------------------------------------------------------------------------------
 
 FEW = ("--population", "2", "--generations", "1", "--decider", "habit")
