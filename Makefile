@@ -10,6 +10,8 @@ STAMP := $(VENV)/.installed
 
 demo: $(STAMP)
 	@$(BIN)/waggle demo
+	@echo
+	@$(BIN)/stretto demo
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest -q -n auto
@@ -27,7 +29,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo-skills
+	rm -rf $(VENV) demo-skills demo-flows
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -16,6 +16,7 @@ import orjson
 from benchmarks.timing import Row, best, side_by_side, yardstick
 from stretto.flow.model import Provenance
 from stretto.learning import LearnOptions, learn
+from stretto.parallel import learn_in_parts
 from stretto.sessions.corpus import open_corpus
 from stretto.sessions.episode import Assistant, ToolCall, User
 from stretto.sessions.log_dump import dump_log
@@ -206,6 +207,7 @@ def learning() -> Iterator[Row]:
                 ours, parsing, ratio = side_by_side(work, parsed(paths), rounds=3, clock=time.process_time)
                 beside = f"orjson.loads of their lines ({parsing:.2f} s)"
                 yield Row(f"stretto learn, {count:,} logs{name}", ours, "s", None, f"{beside} (bar 6)", ratio)
+    yield from _in_parts(4000)
     peaks = {count: _peak(count) for count in (1000, 4000)}
     yield Row(
         "stretto learn, 4,000 logs, peak memory",
@@ -215,6 +217,21 @@ def learning() -> Iterator[Row]:
         f"1,000 logs ({peaks[1000]:.0f} MB)",
         peaks[4000] / peaks[1000],
     )
+
+
+def _in_parts(count: int) -> Iterator[Row]:
+    """Learning in two processes, by the clock on the wall."""
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        paths = logs(directory, count)
+        for name, options in (("", LearnOptions()), (", no code features", LearnOptions(features=False))):
+
+            def work(options: LearnOptions = options) -> None:
+                learn_in_parts(directory, 2, options, provenance=MADE)
+
+            ours, parsing, ratio = side_by_side(work, parsed(paths), rounds=3)
+            beside = f"orjson.loads of their lines ({parsing:.2f} s) (bar 6)"
+            yield Row(f"stretto learn --jobs 2, {count:,} logs{name}", ours, "s", None, beside, ratio)
 
 
 def _peak(count: int) -> float:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from stretto.sessions.episode import Episode
     from stretto.sessions.manifest import Manifest
 
-__all__ = ["Evidence", "LearnOptions", "Plan", "learn", "learn_counts", "merge", "plan_of", "plan_of_flow"]
+__all__ = ["Counts", "Evidence", "LearnOptions", "Plan", "learn", "learn_counts", "merge", "plan_of", "plan_of_flow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +289,11 @@ class Counts:
             if episode.id in self.plan.scored:
                 self.scores.add(episode, self.plan.binder, self.plan.offers)
 
+    def merge(self, other: Counts) -> None:
+        """Add the counts of other sessions under the same plan."""
+        self.successions.merge(other.successions)
+        self.scores.merge(other.scores)
+
     def take(self, evidence: Evidence) -> bool:
         """Take what the first look has counted and kept, in place of a second look at all its sessions.
 
@@ -360,14 +365,43 @@ def learn(
     for recorded in corpus:
         evidence.add(recorded)
         on_session()
-    plan = plan_of(evidence, corpus.manifest, options)
-    counts = Counts(plan)
-    if options.half_life or not counts.take(evidence):
+
+    def look_again(plan: Plan) -> Counts:
+        counts = Counts(plan)
         weights = iter(half_life_weights(evidence.episodes, options.half_life) if options.half_life else ())
         for recorded in corpus:
             if recorded.episode.succeeded:
                 counts.add(recorded.episode, next(weights, 1))
             on_session()
+        return counts
+
+    return conclude(evidence, corpus.manifest, options, look_again, provenance=provenance)
+
+
+def conclude(
+    evidence: Evidence,
+    manifest: Manifest,
+    options: LearnOptions,
+    look_again: Callable[[Plan], Counts],
+    *,
+    provenance: Provenance,
+) -> Flow:
+    """Learn a flow from what the first look found.
+
+    Args:
+        evidence: of all sessions.
+        manifest: their tools.
+        options: what is learned.
+        look_again: counts all sessions under a plan; called where the first look has not counted enough.
+        provenance: version, time and conventions; agents and sessions are filled in.
+
+    Raises:
+        UsageError: no session succeeded.
+    """
+    plan = plan_of(evidence, manifest, options)
+    counts = Counts(plan)
+    if options.half_life or not counts.take(evidence):
+        counts = look_again(plan)
     flow = _flow(evidence, counts, provenance)
     if options.surprise is not None:
         flow.surprise = _gate(evidence.sample, flow, options.surprise, options.surprise_window)

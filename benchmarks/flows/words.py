@@ -127,29 +127,30 @@ DISCUSSION: Final = """\
 ## What to make of it
 
 - **More turns at no more detours.** Over the original's `reach` the gain in turns is certain and that in detours is
-  not. It comes from counting uses: the same lookups, scored by what became of them. Derived values and the user's words
-  without it save about as many turns more, and cost half as many detours again; scored by uses, most of those lookups
-  are not made, and what they bring is little. Arguments from one record bring nothing in these domains.
+  not. It comes from counting uses: the same lookups, scored by what became of them. Derived values and the user's
+  words without it save about as many turns more, and cost half as many detours again; scored by uses, most of those
+  lookups are not made, and what they bring is little. Arguments from one record bring nothing in these domains.
 - **Not where few detours are allowed.** Below about 0.3 a session, `reach` at a high threshold is as good or better.
 - **Code features** cost the original's `reach` turns on these sessions, and make no difference to ours.
-- **Beside the original's figures.** Retail is there, with fewer detours. Airline is not, and cannot be: what the original
-  saved in τ-bench's airline is more than the ceiling of our sessions. Of the ceiling, it is about the same share as the
-  original's in τ²-bench. AgentDojo is far below: these are sessions of one small model, whose runs under an attack mostly
-  failed, so there are 4 to 30 to learn from, and its answers are YAML and prose. Only its slack has lists to follow.
-- **Calibration.** `reach` says better than `habit` what will be used, in total as in the original's figures; in the first
-  version of airline no difference is shown. Uses are better calibrated than `reach` in retail and in sessions that
-  succeed, and worse in sessions that fail: only successes are learned from, so a session that goes astray is promised
-  too much. An agent that often fails gets more detours than its flow expects.
-- **Ten sessions are enough in retail, and not in airline.** Ours needs more sessions than `reach`, since it counts more:
-  with ten of them it is no better.
-- **Lists.** Later elements of a list are saved more often than the first. Agents that make several calls in a turn gain
-  most in those turns, since these are the reads of a list; `reach` is as good at them.
-- **Routes and flows do not add up on these agents.** Routes, asked first, save half as many turns as the flow, with more
-  detours, and the flow would have saved most of these as well. They add something where a flow finds nothing to bind
-  from, in BFCL and AgentDojo. With coding agents it is the other way round: there is next to nothing that a flow looks
-  up. Routes too save little by the rule of this page, that a lookup answers only the very same call; what a longer
-  range of a file answers is counted in [results.md](results.md).
+- **Beside the original's figures.** Retail is there, with fewer detours. Airline is not, and cannot be: what the
+  original saved in τ-bench's airline is more than the ceiling of our sessions. Of the ceiling, it is about the same
+  share as the original's in τ²-bench. AgentDojo is far below: these are sessions of one small model, half of
+  whose runs failed, so there are 4 to 30 to learn from, and its answers are YAML and prose. Only its slack has lists to
+  follow.
+- **Calibration.** `reach` says better than `habit` what will be used, in total as in the original's figures; in the
+  first version of airline no difference is shown. Uses are better calibrated than `reach` in retail and in sessions
+  that succeed, and worse in sessions that fail: only successes are learned from, so a session that goes astray is
+  promised too much. An agent that often fails gets more detours than its flow expects.
+- **Ten sessions are enough in retail, and not in airline.** Ours needs more sessions than `reach`, since it counts
+  more: with ten of them it is no better.
+- **Lists.** Later elements of a list are saved more often than the first. Most agents that make several calls in a
+  turn gain most in those turns, since these are the reads of a list; `reach` is as good at them.
+- **Routes and flows do not add up on these agents.** Routes, asked first, save half as many turns as the flow, with
+  more detours, and the flow would have saved most of these as well. They add something where a flow finds nothing to
+  bind from, in BFCL and AgentDojo. With coding agents it is the other way round: there is next to nothing that a flow
+  looks up. Routes too save little by the rule of this page, that a lookup answers only the very same call; what a
+  longer range of a file answers is counted in [results.md](results.md).
 - **With care.** The constants inside the additions were chosen on these recordings, if on other splits of them, so the
-  gain may be smaller elsewhere. The customers are simulated, and BFCL's sessions are reference solutions. Airline has no
-  more than 23 groups of customers, hence its wide intervals. The length of the prompt is an assumption that θ\\* hangs on.
-"""
+  gain may be smaller elsewhere. The customers are simulated, and BFCL's sessions are reference solutions. Airline has
+  no more than 23 groups of customers, hence its wide intervals. The length of the prompt is an assumption that θ\\*
+  hangs on."""

@@ -293,7 +293,7 @@ def _string(plan: _SlotPlan, values: SessionValues) -> _Chosen | Unbound:
 
 
 def _of_block(slot: Slot, block: Block, place: int, *, mentioned: bool, any_mentioned: bool) -> _Chosen:
-    source = Source(block.output.tool, block.path)
+    source = Source(block.tool, block.path)
     return _Chosen(slot.argument, block.values[place], "source", source, mentioned, any_mentioned, block.values)
 
 

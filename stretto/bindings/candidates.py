@@ -43,13 +43,13 @@ class Block(NamedTuple):
     """The strings at one source of one result.
 
     Attributes:
-        output: the result.
+        tool: that returned the result. (Not the result: it keeps its blocks, and would never be let go.)
         path: of the source.
         values: in document order.
         mentioned: places of those the user mentioned, ascending.
     """
 
-    output: Output
+    tool: str
     path: str
     values: list[str]
     mentioned: list[int]
@@ -80,7 +80,7 @@ def block_of(output: Output, path: str, values: SessionValues) -> Block:
     def make() -> Block:
         found = output.strings(path)
         said = [place for place, each in enumerate(found) if is_mentioned(each, values)] if values.heard else []
-        return Block(output, path, [each.value for each in found], said)
+        return Block(output.tool, path, [each.value for each in found], said)
 
     return output.kept(path, values.heard, make)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stretto._defaults import EXIT_OK
+from stretto._defaults import CORPUS_CACHE_BYTES, EXIT_OK
 from stretto.cli import learn_options, options, session_options
 from stretto.cli.reading import provenance, reading
 from stretto.cli.writing import check_flow_place, write_flow
@@ -32,12 +33,26 @@ __all__ = ["flow_json", "learn_flow", "learned_line", "learned_notes", "merge_fl
 @session_options.sources()
 @session_options.part
 @learn_options.learned()
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that read a directory of session logs; the flow is the same. Default: one a core for large ones.",
+)
 @options.out
 @options.force
 @options.dry_run
 @options.as_json
 def learn_flow(
-    *, sources: Sources, part: Part, learned: LearnOptions, out: Path, force: bool, dry_run: bool, as_json: bool
+    *,
+    sources: Sources,
+    part: Part,
+    learned: LearnOptions,
+    jobs: int | None,
+    out: Path,
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Learn a flow from recorded sessions.
 
@@ -46,7 +61,15 @@ def learn_flow(
     """
     check_flow_place(out, force=force)
     with reading(sources, part, order="start" if learned.half_life else "session") as sessions:
-        flow = learn(sessions, learned, provenance=provenance(sessions.conventions))
+        can_split = sources.sessions is not None and sources.rewards is None and part.is_whole and not learned.half_life
+        if jobs is not None and jobs > 1 and not can_split:
+            raise UsageError("--jobs goes with all of --sessions, without --rewards and --half-life")
+        if jobs is None:
+            jobs = (os.cpu_count() or 1) if can_split and sessions.size_bytes > CORPUS_CACHE_BYTES else 1
+        if jobs > 1 and sources.sessions is not None:
+            flow = sessions.learned_in_parts(sources.sessions, jobs, learned)
+        else:
+            flow = learn(sessions, learned, provenance=provenance(sessions.conventions))
     learned_notes(flow, learned)
     write_flow(out, flow, dry_run=dry_run)
     if as_json:

@@ -19,9 +19,12 @@ from waggle import _render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from stretto.cli.session_options import Part, Sources
     from stretto.errors import SessionLogError
+    from stretto.flow.model import Flow
+    from stretto.learning import LearnOptions
     from stretto.sessions.corpus import Recorded
     from stretto.sessions.episode import Episode
     from stretto.sessions.log_source import Order
@@ -102,6 +105,23 @@ class Reading(Corpus):
     def size_bytes(self) -> int:
         """See `Corpus.size_bytes`."""
         return self._whole.size_bytes
+
+    def learned_in_parts(self, sessions: Path, jobs: int, options: LearnOptions) -> Flow:
+        """Learn from all of a directory in several processes, shown by a bar."""
+        from stretto.parallel import learn_in_parts  # noqa: PLC0415 - most directories are read by one
+
+        with _render.progress("parts", jobs) as done:
+            flow, self.seen = learn_in_parts(
+                sessions,
+                jobs,
+                options,
+                provenance=provenance(),
+                manifest=self._given.manifest,
+                domain=self._given.domain,
+                on_part=lambda _: done(1),
+                on_problem=self._note,
+            )
+        return flow
 
     def episodes(self) -> Iterator[Episode]:
         """The sessions without what their servers listed."""

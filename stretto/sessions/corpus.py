@@ -162,6 +162,7 @@ def open_corpus(
     rewards: str | os.PathLike[str] | None = None,
     domain: str | None = None,
     order: Order = "session",
+    share: tuple[int, int] = (0, 1),
     on_bytes: OnBytes | None = None,
     on_problem: OnProblem | None = None,
 ) -> Corpus:
@@ -179,6 +180,8 @@ def open_corpus(
         domain: the field of work, in place of what the recordings say.
         order: of the sessions in logs: by id as texts, or by the time of their start, which forgetting by half-life
             needs. Other sources give their own order.
+        share: number of a part, from 0, and of parts, to read a directory of session logs in parts: together, and in
+            their order, the parts hold what the whole holds. Other files are in the last part.
         on_bytes: called with numbers of bytes read, in the first whole iteration only; they add up to `size_bytes`.
         on_problem: called once for everything that is left out: a damaged line, a file of another kind in a directory,
             logs that could not be merged. Without it, what every interrupted recording has (a torn last line) is left
@@ -194,12 +197,14 @@ def open_corpus(
         raise UsageError(f"give sessions, results or otel, one of them; given: {' and '.join(given) or 'nothing'}")
     if tau2 is not None and not results:
         raise UsageError("tau2 says what the tools of results do; it is of no use without results")
+    if share != (0, 1) and (sessions is None or rewards is not None):
+        raise UsageError("only sessions without a file of rewards are read in parts")
     if results and (rewards is not None or manifest is not None):
         raise UsageError("results have rewards and kinds of their own; leave out rewards and manifest")
     report = None if on_problem is None else _once(on_problem)
     source: Source
     if sessions is not None:
-        source = Sessions(Path(sessions), order, report)
+        source = Sessions(Path(sessions), order, report, share)
     elif otel is not None:
         source = Spans(Path(otel), report)
     else:

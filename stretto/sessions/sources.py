@@ -94,6 +94,8 @@ class Sessions:
             directories below it, where Claude Code writes them.
         order: of the sessions in logs.
         on_problem: called for what is left out, in a directory also for files that cannot be read.
+        share: number of a part, from 0, and of parts: only that part of the sessions in logs is read, in its place in
+            the order; files that are no logs are in the last part.
 
     Raises:
         SessionLogError: there is no such file, or a directory has none to read.
@@ -101,8 +103,9 @@ class Sessions:
 
     conventions: Final = ""
 
-    def __init__(self, path: Path, order: Order, on_problem: OnProblem | None) -> None:
+    def __init__(self, path: Path, order: Order, on_problem: OnProblem | None, share: tuple[int, int] = (0, 1)) -> None:
         self.files: Final = _session_files(path)
+        self._share = share
         self._order: Order = order
         self._on_problem = on_problem
         self._found: tuple[list[LoggedSession], list[Path]] | None = None
@@ -152,7 +155,10 @@ class Sessions:
             if held > CORPUS_CACHE_BYTES:
                 log.data = None
             logs.append(log)
-        return log_sessions(logs, self._order, self._on_problem), others
+        part, parts = self._share
+        found = log_sessions(logs, self._order, self._on_problem)
+        mine = found[len(found) * part // parts : len(found) * (part + 1) // parts]
+        return mine, others if part == parts - 1 else []
 
     def _traces(self, path: Path, on_bytes: OnBytes | None, copies: _Copies) -> Iterator[tuple[Recorded, int]]:
         report = self._on_problem

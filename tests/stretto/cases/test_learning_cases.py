@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 from typing import TYPE_CHECKING, cast
 
@@ -210,7 +209,6 @@ class Streamed:
 
     def __iter__(self) -> Iterator[Recorded]:
         for number in range(self._sessions):
-            gc.collect()  # what waits for the collector is not held
             big: JsonObject = {"id": f"id-{number}", "text": "x" * 500_000}
             made = episode(called("find", {}, big), called("read", {"id": big["id"]}, "ok"), name=f"s{number}")
             yield Recorded(made, self.manifest)
