@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from benchmarks.flows import tables, verdicts, words
+from benchmarks.flows.frontier import alike
 from benchmarks.flows.jobs import FACTORS
 from benchmarks.flows.published import PUBLISHED
 from benchmarks.flows.study import DEFAULT_AT
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from benchmarks.flows.sessions import Domain
     from benchmarks.flows.study import Study
     from benchmarks.flows.systems import System
-    from stretto.review.score import ReplayScore
 
 __all__ = ["costs", "domain_by_domain", "frontier", "saved"]
 
@@ -145,29 +144,21 @@ def frontier(study: Study) -> Iterator[str]:
     yield table(("", "θ", *tables.HEAD), rows, words=2)
     yield verdicts.frontier(study)
     yield words.ALIKE
-    yield _alike(study)
-
-
-def _alike(study: Study) -> str:
-    """Turns saved at as many detours."""
-    plain = study.better("plain")
-    ours = sorted((total(found).detours, total(found).saved) for found in _at_all(study, DEFAULT))
-    rows: list[list[str]] = []
-    for at, found in zip(THRESHOLDS, _at_all(study, plain), strict=True):
-        sums = total(found)
-        saved = _between(ours, sums.detours)
-        beside = ["-", "-"] if saved is None else [f"{saved:,.0f}", f"{saved - sums.saved:+,.0f}"]
-        rows.append([f"{at}", f"{sums.detours:,}", f"{sums.saved:,}", *beside])
-    return table((f"θ of {plain.title}", "detours", "turns it saves", "turns ours saves", "more"), rows)
-
-
-def _at_all(study: Study, system: System) -> list[list[ReplayScore]]:
-    return [study.scores(system.name, f"{at}") for at in THRESHOLDS]
-
-
-def _between(line: Sequence[tuple[int, int]], x: int) -> float | None:
-    """The height of a line at x; None outside of it."""
-    for (left, low), (right, high) in pairwise(line):
-        if left <= x <= right:
-            return low + (high - low) * ((x - left) / (right - left) if right > left else 1)
-    return None
+    rows = [
+        [
+            f"{each.at}",
+            f"{each.detours:,}",
+            f"{each.saved:,}",
+            "-" if each.more is None else f"{each.saved + each.more.value * each.turns:,.0f}",
+            "-" if each.more is None else tables.points(each.more),
+        ]
+        for each in alike(study)
+    ]
+    head = (
+        f"θ of {study.better('plain').title}",
+        "detours",
+        "turns it saves",
+        "turns ours saves",
+        "points of all turns",
+    )
+    yield table(head, rows)

@@ -81,11 +81,6 @@ class Domain:
         return listed
 
     @property
-    def groups(self) -> int:
-        """Groups of sessions that are not split."""
-        return len({self.units[episode.id] for episode in self.episodes})
-
-    @property
     def agents(self) -> list[str]:
         """Agents, by name."""
         return sorted({episode.agent_model for episode in self.episodes})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.flows import tables
+from benchmarks.flows.frontier import alike
 from benchmarks.flows.jobs import MANAGED
 from benchmarks.flows.measures import ece_difference, measures
 from benchmarks.flows.published import PUBLISHED, TEN_SESSIONS
@@ -29,6 +30,7 @@ def in_short(study: Study) -> list[str]:
     lines: list[str] = []
     for part, write in (
         ("main", _saved),
+        ("frontier", _frontier),
         ("main", _marks),
         ("calibration", _calibration),
         ("curve", _ten),
@@ -152,8 +154,23 @@ def frontier(study: Study) -> str:
         if ours.saved > theirs.saved and ours.detours <= theirs.detours:
             better.append(f"{at}")
     if not better:
-        return f"At no threshold does {DEFAULT.title} save more turns than {plain.title} at no more detours."
-    return f"{DEFAULT.title} saves more turns than {plain.title} at no more detours at θ = {', '.join(better)}."
+        return f"At no θ does ours save more turns than {plain.title} at no more detours."
+    return f"Ours saves more turns than {plain.title} at no more detours at θ = {', '.join(better)}."
+
+
+def _frontier(study: Study) -> Iterator[str]:
+    found = [each for each in alike(study) if each.more]
+    parts: list[str] = []
+    for sign, name in ((1, "more turns"), (-1, "**fewer turns**")):
+        places = [
+            f"{each.detours / len(study.scores(DEFAULT.name)):.2f} ({tables.points(each.more)} points)"
+            for each in found
+            if each.more and sign * each.more.value > 0
+        ]
+        if places:
+            parts.append(f"{name} at {', '.join(places)}")
+    if parts:
+        yield f"At as many detours a session as `reach` makes at other θ, flows save {'; '.join(parts)}."
 
 
 def brings(found: Comparison) -> str:

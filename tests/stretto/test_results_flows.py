@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.flows.__main__ import main
+from benchmarks.flows.frontier import more_at_as_many_detours
 from benchmarks.flows.headline import with_headline
 from benchmarks.flows.jobs import PUBLISHED_BETA, Job, Said, Workplace, runs_of
 from benchmarks.flows.measures import ece_difference, measures
-from benchmarks.flows.sessions import FAMILIES, Collection, learned
-from benchmarks.flows.study import PARTS, Study
+from benchmarks.flows.sessions import Collection, Domain, learned
+from benchmarks.flows.study import PARTS, Curve, Study
 from benchmarks.flows.systems import ABLATION, DEFAULT, LEARNED, PLAIN, SYSTEMS, System
 from stretto.deciders.reach import Reach
 from stretto.review.calibration import Scored, calibration
@@ -27,7 +28,6 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.flows.sessions import Domain
     from stretto.flow.model import Flow
 
 SHIPPED = ROOT / "examples" / "flows"
@@ -148,8 +148,6 @@ def test_without_use_there_is_no_auc() -> None:
 
 
 def test_the_share_after_ten_sessions_is_of_the_mean_over_the_orders() -> None:
-    from benchmarks.flows.study import Curve
-
     def score(unit: str, saved: int) -> ReplayScore:
         return ReplayScore(unit, unit, turns=10, saved=saved)
 
@@ -161,6 +159,21 @@ def test_the_share_after_ten_sessions_is_of_the_mean_over_the_orders() -> None:
     assert (share.value, share.low, share.high) == (0.75, 0.5, 1.0)
     assert curve.share(DEFAULT, 10) is None
     assert curve.title == "retail, all agents together"
+
+
+def test_a_frontier_is_read_between_its_thresholds() -> None:
+    def at(saved: int, detours: int) -> list[ReplayScore]:
+        return [ReplayScore(unit, unit, turns=50, saved=saved, lookups=detours) for unit in "ab"]
+
+    ours = [at(10, 8), at(6, 4), at(2, 0)]
+    found = more_at_as_many_detours(ours, at(5, 5))
+    assert found is not None
+    assert found.value == pytest.approx((7 - 5) / 50)
+    assert found.low == found.high == found.value  # both units are alike
+    assert more_at_as_many_detours(ours, at(5, 9)) is None
+    same = more_at_as_many_detours(ours, at(6, 4))
+    assert same is not None
+    assert same.value == 0
 
 
 def test_the_prompt_is_as_long_as_makes_retail_turns_cost_what_they_cost_the_original(tmp_path: Path) -> None:
@@ -210,19 +223,9 @@ def test_jobs_are_one_a_fold_and_the_largest_domains_come_first(tmp_path: Path) 
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_domains_are_shown_by_family() -> None:
-    assert FAMILIES["dojo"] == "AgentDojo"
-    study_order = list(Study.__dict__["families"].func(_Fake()))
-    assert study_order == ["retail", "AgentDojo", "class"]
-
-
-class _Fake:
-    """As much of a study as tells the families."""
-
-    def __init__(self) -> None:
-        from benchmarks.flows.sessions import Domain
-
-        self.tools = [Domain(name, (), {}) for name in ("class-shop", "dojo-slack", "dojo-github", "retail")]
+def test_domains_that_are_small_and_alike_are_shown_together(tmp_path: Path) -> None:
+    assert [Domain(name, (), {}).family for name in ("dojo-slack", "retail")] == ["AgentDojo", "retail"]
+    assert list(Study(Workplace(SHIPPED, tmp_path)).families) == ["airline-v1", "retail"]
 
 
 def test_a_curve_is_drawn_and_the_same_again_from_what_was_kept(tmp_path: Path) -> None:
