@@ -16,6 +16,7 @@ import orjson
 
 from benchmarks import streams
 from benchmarks.flow_topics import FLOW_TOPICS
+from benchmarks.proxy_topics import PROXY_TOPICS
 from benchmarks.timing import Row, best, side_by_side, yardstick
 from waggle import (
     Call,
@@ -359,4 +360,5 @@ TOPICS: dict[str, Callable[[], Iterator[Row]]] = {
     "reading": reading,
     "anticipation": anticipation,
     **FLOW_TOPICS,
+    **PROXY_TOPICS,
 }

@@ -98,6 +98,10 @@ CURVE_LEARN_SHARE: Final = 0.5
 #: Dollars an oracle may cost while an arbiter is fitted. The original's.
 ORACLE_BUDGET: Final = 1.0
 
+#: Seconds a server may take until it has listed its tools, when ``doctor`` starts it. One that is fetched by a package
+#: manager first takes 10.
+SERVER_SECONDS: Final = 30.0
+
 # --- exit codes of the command line: 0 to 2 as the original's, the others as waggle's --------------------------------
 
 EXIT_OK: Final = 0
@@ -112,3 +116,20 @@ REHEARSED_SESSIONS: Final = 128
 
 #: Values traced at a site before the site's own order of sources is used. The original's.
 SITE_VALUES: Final = 5
+
+#: Longest line that the proxy shows to what looks at lines (recording, serving), bytes. A longer one passes unseen: it
+#: would be held whole, and no agent reads a result of 64 MiB.
+PROXY_LINE_BYTES: Final = 64 * 1024 * 1024
+
+#: Lines on their way into a session log, bytes. What comes while the disk is so far behind is not recorded.
+RECORD_QUEUE_BYTES: Final = 64 * 1024 * 1024
+
+#: Longest wait at a session's end for lines on their way into its log, seconds. 10,000 calls take a few.
+RECORD_FLUSH_S: Final = 10.0
+
+#: Longest time for which the proxy holds an answer while it looks things up, seconds. The turn that it saves takes a
+#: model several; a lookup in a database or of files takes milliseconds, and what takes longer is left to the agent.
+HELD_SECONDS: Final = 1.0
+
+#: Longest time for one lookup, seconds. The original's; it counts where an answer may be held for longer.
+LOOKUP_SECONDS: Final = 60.0

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from waggle.errors import WaggleError
 
-__all__ = ["BadFlow", "FlowError", "ManifestError", "OracleError", "SessionLogError", "StrettoError", "UsageError"]
+__all__ = [
+    "BadFlow",
+    "FlowError",
+    "GuardsError",
+    "ManifestError",
+    "OracleError",
+    "SessionLogError",
+    "StrettoError",
+    "UsageError",
+]
 
 
 class StrettoError(WaggleError):
@@ -60,6 +69,10 @@ class ManifestError(_FileError):
 
 class FlowError(_FileError):
     """A flow file is not valid."""
+
+
+class GuardsError(_FileError):
+    """A file of guards is not valid."""
 
 
 class BadFlow(StrettoError, ValueError):

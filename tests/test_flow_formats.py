@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from stretto.flow.file import flow_from_json, flow_to_json
 from stretto.flow.schema import BindingsForm, FlowForm
 from stretto.flow.versions import later_fields
+from stretto.proxy.guards import guards_from_data
 from tests.conftest import ROOT
 from tests.flow_examples import flow_bytes, large_flow, stretto_files
 from waggle import jsonvalue
@@ -65,3 +67,10 @@ def test_the_flow_with_everything_is_one_that_is_read() -> None:
     for version, path in later_fields(read):
         row = next(line for line in TEXT.splitlines() if f"`{path.rpartition('.')[2]}`" in line and line[:1] == "|")
         assert f"| {version} |" in row or f"(version {version})" in row
+
+
+def test_the_example_of_guards_is_read() -> None:
+    text = TEXT.split("## Guards", 1)[1].split("```toml\n", 1)[1].split("```", 1)[0]
+    guards = guards_from_data(tomllib.loads(text))
+    assert guards.listens
+    assert guards.tools == {"cancel_order"}

@@ -33,6 +33,7 @@ _HOMES: Final = {
     "evaluate": "tuning.evaluate_logs",
     "flow-diff": "reviewing",
     "flow-show": "reviewing",
+    "init": "hosting",
     "learn": "learning.learn_flow",
     "learn-curve": "curves",
     "merge": "learning.merge_flows",

@@ -9,6 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import stretto
+from stretto.cli.server_checks import configured_servers, look_at
 from stretto.errors import FlowError, SessionLogError
 from stretto.flow.file import flow_version, read_flow
 from stretto.place import user_home
@@ -18,23 +19,39 @@ from waggle.cli.place import counted
 from waggle.errors import WaggleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from stretto.flow.model import Flow
 
 __all__ = ["diagnose"]
 
 #: The programs that are installed together.
-_PROGRAMS: Final = ("stretto", "waggle")
+_PROGRAMS: Final = ("stretto", "stretto-proxy", "waggle")
 _PATIENCE_S: Final = 20.0  #: seconds a program may take to say its version
 _FLOWS: Final = "*.flow.json"
 _OTHER_LOGS: Final = (".flow.jsonl", ".confirm.jsonl")
 
 
-def diagnose() -> Iterator[Check]:
-    """Look at everything a user may have to put right, one thing after another; never raises for what is wrong."""
+def diagnose(*, command: Sequence[str] = (), start: bool = False, flow: Flow | None = None) -> Iterator[Check]:
+    """Look at everything a user may have to put right, one thing after another; never raises for what is wrong.
+
+    Args:
+        command: of a server that is started and looked at; none for those of the known hosts.
+        start: start these, too; else only what their hosts' files say is looked at.
+        flow: that the server is compared with, of several the one that is called as the flow's domain.
+    """
     yield Check("python", "ok", f"{platform.python_version()} on {platform.system()}")
     yield from dependencies()
     yield from map(_program, _PROGRAMS)
+    yield from _data()
+    if command:
+        yield from look_at("server", command, flow=flow)
+    else:
+        yield from configured_servers(start=start, flow=flow)
+
+
+def _data() -> Iterator[Check]:
     try:
         home = user_home()
     except WaggleError as error:

@@ -291,6 +291,17 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         **{f"sites.SITE.{key}": about for key, about in _COST.items()},
         **_PROBLEMS,
     },
+    "init": {
+        "host": "the host given",
+        "domain": "the name given",
+        "command[]": "what the host starts, word by word",
+        "configuration.*": "the host's configuration with this server alone",
+        "line": "the line for the shell that adds it; null for hosts but claude-code",
+        "dry_run": "whether nothing was written",
+        "path": "the host's file, with --write; else null",
+        "backup": "where the former file is kept; null when none was replaced",
+        "next[]": "what to do then, a line each",
+    },
     "redact": {
         "dry_run": "whether nothing was written",
         "out": "the directory given",

@@ -13,6 +13,7 @@ from stretto.cli import options
 from stretto.cli.diagnosing import diagnose
 from stretto.cli.writing import check_new_place
 from stretto.errors import UsageError
+from stretto.flow.file import read_flow
 from stretto.review.page import count
 from stretto.sessions.redact import redact
 from waggle import _render
@@ -88,14 +89,30 @@ def redact_logs(
 
 
 @click.command("doctor")
+@click.option("--servers", is_flag=True, help="Start every server that the known hosts have, and list its tools.")
+@click.option(
+    "--flow",
+    "flow_path",
+    type=_DIRECTORY,
+    metavar="FLOW",
+    help="Compare this flow with COMMAND's server, or with the one that is called as its domain.",
+)
 @options.as_json
-def doctor(*, as_json: bool) -> int:
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+def doctor(*, servers: bool, flow_path: Path | None, as_json: bool, command: tuple[str, ...]) -> int:
     """Look whether everything is in place.
 
     One line each on versions, programs, the data directory (STRETTO_HOME, or the platform's place), the flows and the
-    logs in it; what is wrong comes with what to do about it, and the exit code is 1.
+    logs in it, and the servers of the known hosts; what is wrong comes with what to do about it, and the exit code is
+    1. A server is started only when asked for, by --servers or by its COMMAND: then its tools are listed with what they
+    take, and compared with the flow it is served with.
     """
-    checks = list(diagnose())
+    if command and servers:
+        raise UsageError("--servers looks at those that hosts have; leave it out, or the command")
+    if flow_path is not None and not command and not servers:
+        raise UsageError("--flow is compared with a server: give --servers, or its command after --")
+    flow = None if flow_path is None else read_flow(flow_path)
+    checks = list(diagnose(command=command, start=servers, flow=flow))
     healthy = all(check.state != "problem" for check in checks)
     if as_json:
         _render.document({"healthy": healthy, "checks": [check.as_json() for check in checks]})

@@ -27,6 +27,7 @@ from waggle.errors import StoreUnavailable
 from waggle.redact import MASK, redact_text, redact_value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from stretto.sessions.log import Header, Sender
@@ -90,24 +91,40 @@ class LogWriter:
             StoreUnavailable: it cannot be written.
             StoreLocked: somebody else held the file for too long.
         """
-        try:
-            value = jsonvalue.loads(line)
-        except ValueError:
-            value = None
-        if isinstance(value, dict | list):
-            self.message(t_ms, sender, value)
-        else:
-            self._append(Entry(t_ms, sender, None, line.decode("utf-8", "surrogateescape").rstrip("\r\n")))
+        self.lines([(t_ms, sender, line)])
+
+    def lines(self, lines: Iterable[tuple[int, Sender, bytes]]) -> None:
+        """Write several lines of the wire at once, or as many of them as there is room for; see `line`."""
+        self._append([_entry(*line) for line in lines])
 
     def message(self, t_ms: int, sender: Sender, message: JsonObject | list[JsonValue]) -> None:
         """Write one message or batch; see `line`."""
-        self._append(Entry(t_ms, sender, message))
+        self._append([Entry(t_ms, sender, message)])
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entries: Iterable[Entry]) -> None:
         with self._lock:
-            self._last_ms = max(self._last_ms, entry.t_ms)
-            by_shape = self._answers_listing(entry)
-            files.append_line(self._path, _fitted(entry._replace(t_ms=self._last_ms), self._limit, by_shape=by_shape))
+            fitted: list[bytes] = []
+            for entry in entries:
+                self._last_ms = max(self._last_ms, entry.t_ms)
+                by_shape = self._answers_listing(entry)
+                fitted.append(_fitted(entry._replace(t_ms=self._last_ms), self._limit, by_shape=by_shape))
+            try:
+                files.append_lines(self._path, fitted)
+            except StoreUnavailable:
+                if len(fitted) == 1:
+                    raise
+                self._append_each(fitted)
+
+    def _append_each(self, lines: Iterable[bytes]) -> None:
+        """Write what there is room for, though not for all of it."""
+        failed: StoreUnavailable | None = None
+        for line in lines:
+            try:
+                files.append_line(self._path, line)
+            except StoreUnavailable as error:
+                failed = error
+        if failed:
+            raise failed
 
     def _answers_listing(self, entry: Entry) -> bool:
         """Whether a line holds the answer to a ``tools/list``; remembers the requests."""
@@ -120,6 +137,16 @@ class LogWriter:
                 self._listing.discard(key)
                 answers = True
         return answers
+
+
+def _entry(t_ms: int, sender: Sender, line: bytes) -> Entry:
+    try:
+        value = jsonvalue.loads(line)
+    except ValueError:
+        value = None
+    if isinstance(value, dict | list):
+        return Entry(t_ms, sender, value)
+    return Entry(t_ms, sender, None, line.decode("utf-8", "surrogateescape").rstrip("\r\n"))
 
 
 def _fitted(entry: Entry, limit: int, *, by_shape: bool) -> bytes:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stretto.sessions.wire import IdKey
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["DOMAIN", "UNKNOWN_AGENT", "infer"]
+__all__ = ["DOMAIN", "UNKNOWN_AGENT", "infer", "telling"]
 
 #: The domain and the agent of a log that names none.
 DOMAIN: Final = "mcp"
@@ -171,7 +171,7 @@ class _Turns:
         if answered is None or t_ms - answered > TURN_GAP_MS or sender != "client" or self._said:
             return False
         returned = "".join(self._returned)
-        return not any(text in returned and text not in self._known for text in _telling(arguments))
+        return not any(text in returned and text not in self._known for text in telling(arguments))
 
     def _response(self, t_ms: int, sender: Sender, message: JsonObject) -> None:
         key = id_key(message.get("id"))
@@ -211,7 +211,7 @@ class _Known:
         return text in self._joined
 
 
-def _telling(arguments: JsonValue) -> Iterator[str]:
+def telling(arguments: JsonValue) -> Iterator[str]:
     """The texts and numbers in arguments, at any depth, that are long enough to tell where they are from."""
     left = [arguments]
     while left:

@@ -65,16 +65,16 @@ def test_every_command_option_and_exit_code_is_documented() -> None:
 
 
 def test_what_the_specification_names_is_there() -> None:
-    """Section 12; ``init``, ``serve`` and what watches a served flow come with the proxy."""
+    """Section 12; ``serve`` and what watches a served flow come with the proxy."""
     assert set(commands()) >= {
         *("learn", "compile", "flow-show", "flow-diff", "audit", "promote", "drift", "evaluate", "search", "replay"),
-        *("ceiling", "learn-curve", "costs", "redact", "merge", "doctor", "completions"),
+        *("ceiling", "learn-curve", "costs", "redact", "merge", "doctor", "init", "completions"),
     }
 
 
 def test_what_writes_can_be_tried_first() -> None:
     options = {name: {param.name for param in command.params} for name, command in commands().items()}
-    writes = {name for name, has in options.items() if has & {"out", "picture", "report"}}
+    writes = {name for name, has in options.items() if has & {"out", "picture", "report", "writes"}}
     assert writes == {name for name, has in options.items() if "dry_run" in has}
 
 

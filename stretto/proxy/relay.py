@@ -1,0 +1,333 @@
+"""The pump between a host and a server over standard input and output: bytes in, the same bytes out.
+
+Two threads read, one a direction, and write what they read; a side that is slow holds up the other by not being read,
+so memory stays bounded. Taps look at the lines, and may keep one. Without taps, lines are not even told apart.
+
+Not responsible for what lines say, nor for the signals that this process gets: whoever runs a relay calls `Relay.stop`.
+
+The session is over when either side is gone. A host is gone when it closes our input or stops reading our output: then
+the server's input is closed, and a server that does not end is first asked to and then killed, with all that it has
+started. When the server ends, what it said last still reaches the host, and its exit status is ours.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from stretto._defaults import PROXY_LINE_BYTES, RECORD_FLUSH_S
+from stretto.proxy.process import KILL, ServerProcess
+from stretto.proxy.streams import Cutter, Line, Outlet
+from waggle.background import Faults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["EXIT_FAILED", "Line", "Relay", "Side", "Tap", "Waits"]
+
+#: Exit status when the proxy itself fails, or cannot start the server.
+EXIT_FAILED: Final = 125
+
+_CHUNK_BYTES: Final = 64 * 1024  #: a pipe of Linux holds as much
+
+_log = logging.getLogger("waggle")
+
+#: Whom a line goes to.
+Side: TypeAlias = Literal["host", "server"]
+
+#: What the waiting thread is told: a signal's number, or what has ended.
+_Event: TypeAlias = Literal["exit", "hangup", "host", "server"] | int
+
+
+class Tap(Protocol):
+    """Looks at the lines that pass. Called from several threads, and holds up a direction for as long as it takes.
+
+    A tap that raises is switched off, which is reported once; the line passes.
+    """
+
+    def from_host(self, line: Line) -> bool:
+        """Look at a line of the host; True keeps it from the server."""
+
+    def from_server(self, line: Line) -> bool:
+        """Look at a line of the server; True keeps it from the host."""
+
+    def sent(self, raw: bytes, to: Side) -> None:
+        """Know of a line that a tap is about to send itself, through `Relay.to_host` or `Relay.to_server`."""
+
+    def close(self) -> None:
+        """Give back what is held: the session is over. Lines for the host can still be sent. In bounded time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long things may take at a session's end, seconds. Hosts end what does not end by itself within 2 or more.
+
+    Attributes:
+        close: without a byte moving, from the end of the server's input until it is asked to end.
+        close_longest: the same however much moves; for a host that leaves and lets nobody know.
+        terminate: from then until it is killed.
+        kill: from then until it is given up.
+        drain: for the end of its output once it has ended, when something that left its group holds it open.
+        host: for a host that has stopped reading what an ended server said; after a signal it is given `drain`.
+        tap: for each tap to close.
+    """
+
+    close: float = 5.0
+    close_longest: float = 60.0
+    terminate: float = 1.5
+    kill: float = 1.0
+    drain: float = 1.0
+    host: float = 60.0
+    tap: float = RECORD_FLUSH_S + 2.0
+
+
+class Relay:
+    """One session between a host and a server that it starts.
+
+    Args:
+        command: the server's, at least a program.
+        taps: asked in this order; of a line that one keeps, later ones are not told. Closed in the opposite order.
+        stdin: descriptor of what the host writes.
+        stdout: descriptor of what it reads.
+        waits: for tests.
+        longest: bytes of a line that taps are shown; a longer one passes in parts, unseen, which is reported once.
+        faults: where what goes wrong is counted.
+
+    Attributes:
+        taps: may be changed until `run`.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        taps: Iterable[Tap] = (),
+        stdin: int = 0,
+        stdout: int = 1,
+        waits: Waits | None = None,
+        longest: int = PROXY_LINE_BYTES,
+        faults: Faults | None = None,
+    ) -> None:
+        self.taps = list(taps)
+        self._command = command
+        self._stdin = stdin
+        self._host = Outlet(stdout)
+        self._server: Outlet | None = None
+        self._waits = waits or Waits()
+        self._longest = longest
+        self._faults = faults or Faults()
+        self._events: SimpleQueue[_Event] = SimpleQueue()
+        self._stopped = False  # a signal has come
+        self._drained = False
+        self._crashed = False
+
+    # --- for taps and for signal handlers -----------------------------------------------------------------------
+
+    def to_host(self, raw: bytes, *, own: bool = True) -> bool:
+        """Send a whole line to the host, as it stands; from any thread, and waiting for as long as the host does.
+
+        Args:
+            raw: the line.
+            own: it is not what the server said; False for a line that was kept and goes on as it came, of which taps
+                need not be told again.
+
+        Returns:
+            False when the host is gone.
+        """
+        if own:
+            self._tell(raw, "host")
+        return self._host.add(raw)
+
+    def to_server(self, raw: bytes) -> bool:
+        """Send a whole line to the server; see `to_host`. False, too, when it has not been started."""
+        if self._server is None or self._server.broken:
+            return False
+        self._tell(raw, "server")
+        return self._server.add(raw)
+
+    def stop(self, signum: int) -> None:
+        """Pass a signal on to the server, and end; the second one kills it. May be called by a signal handler."""
+        self._events.put(signum)
+
+    def _tell(self, raw: bytes, to: Side) -> None:
+        for tap in tuple(self.taps):
+            self._guarded(tap, tap.sent, raw, to)
+
+    # --- the session --------------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Start the server, and relay until the session is over.
+
+        Returns:
+            The server's exit status, 128+n when signal n ended it; `EXIT_FAILED` when the proxy failed.
+        """
+        try:
+            process = ServerProcess(self._command, lambda: self._events.put("exit"))
+        except (OSError, ValueError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or error
+            _log.error("%s cannot be started: %s", self._command[0], reason)
+            self._close_taps()
+            return EXIT_FAILED
+        server = self._server = Outlet(process.input)
+        for name, work in (
+            ("host", lambda: self._from_host(process, server)),
+            ("server", lambda: self._from_server(process)),
+            ("hangup", self._watch_host),
+        ):
+            threading.Thread(target=work, name=f"stretto-{name}", daemon=True).start()
+        try:
+            self._until_exit(process)
+            process.end_group(self._waits.terminate)
+            self._drain()
+        except BaseException:
+            process.signal(KILL)
+            raise
+        self._close_taps()
+        return EXIT_FAILED if self._crashed else process.status
+
+    def _from_host(self, process: ServerProcess, server: Outlet) -> None:
+        self._pump("host", self._stdin, server, lambda tap, line: tap.from_host(line))
+        if server.shut(self._waits.terminate):
+            process.close_input()
+        self._events.put("host")
+
+    def _from_server(self, process: ServerProcess) -> None:
+        self._pump("server", process.output, self._host, lambda tap, line: tap.from_server(line))
+        process.close_output()
+        self._drained = True
+        self._events.put("server")
+
+    def _watch_host(self) -> None:
+        # The pump does not see the host leave while the server does not read; where there is no poll, it is seen then.
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(self._stdin, 0)
+            poll.poll()
+            self._events.put("hangup")
+
+    # --- one direction ------------------------------------------------------------------------------------------
+
+    def _pump(self, source: Side, descriptor: int, outlet: Outlet, ask: Callable[[Tap, Line], bool]) -> None:
+        """Relay until the source has ended, or nobody takes it."""
+        cutter = Cutter(self._longest)
+        watched = bool(self.taps)
+        try:
+            while not outlet.broken and (chunk := _read(descriptor)):
+                if not watched:
+                    outlet.put(chunk)
+                    continue
+                for piece in cutter.feed(chunk):
+                    self._pass(piece.raw, outlet, ask, seen=piece.whole)
+            for piece in cutter.rest():
+                self._pass(piece.raw, outlet, ask, seen=piece.whole)
+        except Exception as error:  # noqa: BLE001 - the other thread and the process must know
+            self._crashed = True
+            self._faults.note(f"the proxy failed on what the {source} sent", error)
+        finally:
+            outlet.release()
+
+    def _pass(self, raw: bytes, outlet: Outlet, ask: Callable[[Tap, Line], bool], *, seen: bool) -> None:
+        if seen:
+            line = Line(raw)
+            for tap in tuple(self.taps):
+                if self._guarded(tap, ask, tap, line):
+                    return
+        else:
+            self._faults.note(f"a line of more than {self._longest:,} bytes passed without being looked at")
+        outlet.put(raw)
+
+    def _guarded(self, tap: Tap, work: Callable[..., object], *arguments: object) -> bool:
+        try:
+            return work(*arguments) is True
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            if tap in self.taps:
+                self.taps.remove(tap)
+            self._faults.note(f"{type(tap).__name__} is switched off", error)
+            return False
+
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    def _until_exit(self, process: ServerProcess) -> None:
+        """Wait until the server has ended, and end it when the session is over."""
+        event = self._events.get()
+        if event == "exit":
+            return
+        if event == "server":
+            self._end_input(process)
+        if isinstance(event, int):
+            self._stopped = True
+            process.signal(event)
+            self._end_input(process)
+        elif self._exits(self._waits.close, longest=self._waits.close_longest):
+            return
+        else:
+            process.signal(signal.SIGTERM)
+        if self._exits(self._waits.terminate):
+            return
+        process.signal(KILL)
+        self._exits(self._waits.kill)
+
+    def _end_input(self, process: ServerProcess) -> None:
+        if self._server and self._server.shut(0):
+            process.close_input()
+
+    def _exits(self, seconds: float, *, longest: float = 0.0) -> bool:
+        """Wait for the server's exit, anew while bytes move if `longest` allows it; False, too, on a signal."""
+        began = waited = time.monotonic()
+        moved = self._moved
+        while True:
+            try:
+                event = self._events.get(timeout=max(0.0, waited + seconds - time.monotonic()))
+            except Empty:
+                if moved == self._moved or time.monotonic() - began > longest:
+                    return False
+                waited, moved = time.monotonic(), self._moved
+                continue
+            if event == "exit":
+                return True
+            if isinstance(event, int):
+                self._stopped = True
+                return False
+
+    @property
+    def _moved(self) -> int:
+        return self._host.moved + (self._server.moved if self._server else 0)
+
+    def _drain(self) -> None:
+        """Wait until the host has what the server said last."""
+        moved, since = self._host.moved, time.monotonic()
+        while not self._drained:
+            waits_for_host = self._host.writing and not self._stopped
+            limit = self._waits.host if waits_for_host else self._waits.drain
+            try:
+                event = self._events.get(timeout=min(limit, self._waits.drain))
+            except Empty:
+                if moved != self._host.moved:
+                    moved, since = self._host.moved, time.monotonic()
+                elif time.monotonic() - since >= limit:
+                    self._faults.note("the server has ended, and the end of what it said could not be passed on")
+                    return
+                continue
+            if isinstance(event, int):
+                return
+
+    def _close_taps(self) -> None:
+        for tap in reversed(tuple(self.taps)):
+            # A thread, since a host that does not read holds up whoever sends it something.
+            closing = threading.Thread(target=self._guarded, args=(tap, tap.close), name="stretto-close", daemon=True)
+            closing.start()
+            closing.join(self._waits.tap)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _CHUNK_BYTES)
+    except OSError:  # a terminal that is gone, a descriptor that was closed: nothing more comes
+        return b""

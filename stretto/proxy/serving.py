@@ -1,0 +1,251 @@
+"""A flow at work in the proxy: which lines it keeps, and what it is told of all others.
+
+Of all that passes, three things are kept: the answer to a call of the host, until the lookups after it are there or its
+time is over; the answers to the proxy's own calls; and a question to the user that only such a call can have led to.
+Everything else passes at once, as it came.
+
+Not responsible for running the flow (`stretto.proxy.session`). Everything here happens on the relay's pumping threads,
+and does nothing but sort.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from stretto._defaults import HELD_SECONDS, LOOKUP_SECONDS
+from stretto.proxy.carrier import can_carry
+from stretto.proxy.context import Conversation
+from stretto.proxy.held import Holder
+from stretto.proxy.pending import HostCall, Listing, OwnCalls, Requests
+from stretto.proxy.session import ServedSession
+from stretto.sessions.wire import id_key, is_response, messages_of
+from stretto.speculator import LOOKUP_ID, Prepared, Speculator
+from waggle import jsonvalue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stretto.flow.model import Flow
+    from stretto.proxy.held import Held
+    from stretto.proxy.relay import Side
+    from stretto.proxy.session import Wire
+    from stretto.proxy.streams import Line
+    from waggle.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["Serving"]
+
+#: A larger answer is never held, and is looked at after it has passed. No agent reads as much, let alone more.
+_LARGEST_HELD: Final = 2**20  # bytes
+
+#: What a server may ask its client during a call. The first two concern the user.
+_SAMPLING: Final = "sampling/createMessage"
+_ELICITATION: Final = "elicitation/create"
+_QUESTIONS: Final = frozenset({_SAMPLING, _ELICITATION, "roots/list"})
+
+_REJECTED: Final = -1  #: the protocol's code for a user who does not want a sampling
+_STOP_SECONDS: Final = 1.0  #: for what is still to be decided and logged when the session is over
+
+
+class Serving:
+    """A tap that lets a flow act; see `stretto.proxy.relay.Tap`. Serves one session.
+
+    Args:
+        flow: what was learned, or what its sessions share.
+        context: the file in which the host hands over the conversation.
+        held_s: longest time for which an answer is held, seconds.
+        lookup_s: longest time for one lookup, seconds; the former ends it, too.
+        shadow: decide and log, and look nothing up. No answer is held then.
+        options: those of `stretto.speculator.Speculator`.
+
+    Raises:
+        BadFlow: the flow cannot serve the decider.
+        UsageError: there is no such decider, or it needs an oracle.
+    """
+
+    def __init__(
+        self,
+        flow: Flow | Prepared,
+        *,
+        context: Path | None = None,
+        held_s: float = HELD_SECONDS,
+        lookup_s: float = LOOKUP_SECONDS,
+        shadow: bool = False,
+        **options: Any,
+    ) -> None:
+        prepared = flow if isinstance(flow, Prepared) else Prepared(flow)
+        self.faults = prepared.faults
+        self._flow = prepared.flow
+        self._shadow = shadow
+        self._requests = Requests()
+        self._own = OwnCalls()
+        self._holder = Holder(self._to_host, held_s)
+        self._held: tuple[HostCall, Held] | None = None  # that was held last
+        self._wire: Wire | None = None
+        self._session = ServedSession(
+            Speculator(prepared, shadow=shadow, may_call=self._may_call, **options),
+            self._own,
+            self._holder,
+            self.faults,
+            conversation=Conversation(context, self.faults) if context else None,
+            lookup_s=lookup_s,
+        )
+
+    def attach(self, wire: Wire) -> None:
+        """Begin to serve: what is held and what is looked up is sent over this wire."""
+        self._wire = wire
+        self._session.start(wire)
+
+    def _may_call(self, tool: str, _: JsonObject) -> bool:
+        return self._session.may_call(tool)
+
+    def _to_host(self, raw: bytes, own: bool) -> None:  # noqa: FBT001 - as the holder calls it
+        if self._wire:
+            self._wire.to_host(raw, own=own)
+
+    # --- the tap --------------------------------------------------------------------------------------------------
+
+    def from_host(self, line: Line) -> bool:
+        """See `stretto.proxy.relay.Tap`; every line passes."""
+        try:
+            for message in messages_of(line.message):
+                self._host_said(message, alone=message is line.message)
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self._session.switch_off("something failed", error)
+        return False
+
+    def from_server(self, line: Line) -> bool:
+        """See `stretto.proxy.relay.Tap`; keeps what is held, and what concerns nobody but the proxy."""
+        try:
+            if len(line.raw) > _LARGEST_HELD and not self._own.due:
+                self._session.post(lambda: self._passed(line))
+                return False
+            message = line.message
+            if isinstance(message, list):
+                return self._batch(message)
+            return isinstance(message, dict) and self._server_said(message, line.raw)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._session.switch_off("something failed", error)
+            return False
+
+    def sent(self, raw: bytes, to: Side) -> None:
+        """See `stretto.proxy.relay.Tap`; what others send is no business of the flow's."""
+
+    def close(self) -> None:
+        """Release what is held, and end; what was not looked up by now is not."""
+        self._holder.close()
+        self._session.stop(_STOP_SECONDS)
+
+    # --- what the host says ---------------------------------------------------------------------------------------
+
+    def _host_said(self, message: JsonObject, *, alone: bool) -> None:
+        method, params = message.get("method"), message.get("params")
+        if method is None:
+            return  # an answer to the server
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            self._cancelled(params.get("requestId"))
+        key = id_key(message.get("id"))
+        if key is None:
+            return
+        if isinstance(key, str) and key.startswith(LOOKUP_ID):
+            self._own.forget(key)
+            self._session.switch_off("the host numbers its requests as the flow would; another proxy may be in front")
+        new, before = self._requests.add(key, message, alone=alone)
+        if isinstance(before, HostCall):
+            self._session.post(partial(self._session.cancelled, before))
+        if isinstance(new, HostCall):
+            self._session.post(partial(self._session.called, new))
+
+    def _cancelled(self, number: JsonValue) -> None:
+        key = id_key(number)
+        call = self._requests.take(key) if key is not None else None
+        held = self._held
+        if held and held[0].key == key and self._holder.take(held[1]):
+            call = held[0]  # its answer is not sent any more
+        if isinstance(call, HostCall):
+            self._session.post(partial(self._session.cancelled, call))
+
+    # --- what the server says -------------------------------------------------------------------------------------
+
+    def _server_said(self, message: JsonObject, raw: bytes | None) -> bool:
+        """Sort one message; whether it is kept.
+
+        Args:
+            message: the message.
+            raw: the line it came on, if nothing else is on it, and it has not passed yet.
+        """
+        method = message.get("method")
+        if method is not None:
+            if method in _QUESTIONS and message.get("id") is not None:
+                return self._asked(message)
+            if method == "notifications/tools/list_changed":
+                self._session.post(self._session.changed)
+            return False
+        own = self._own.owner(message.get("id"))
+        if own is not None:
+            self._own.answered(own)
+            self._session.post(partial(self._session.looked_up, own, message))
+            return True
+        key = id_key(message.get("id"))
+        request = self._requests.take(key) if key is not None and is_response(message) else None
+        if isinstance(request, HostCall):
+            return self._answered(request, message, raw)
+        result = message.get("result")
+        if isinstance(request, Listing) and isinstance(result, dict):
+            self._session.post(partial(self._session.page, result, first=request.first))
+        return False
+
+    def _answered(self, call: HostCall, response: JsonObject, raw: bytes | None) -> bool:
+        """Hold an answer if lookups can follow it: not while another run is in progress, whose answer is held.
+
+        Where the flow has no lookup to offer it is asked all the same, for its log, and nothing waits for that.
+        """
+        session, held = self._session, None
+        runs = raw is not None and call.plain and can_carry(response) and not session.busy
+        if runs and raw is not None and not session.off and not self._shadow and self._offers(call.name, response):
+            held = self._holder.hold(raw)
+            runs = held is not None
+        if held:
+            session.busy = True
+            self._held = (call, held)
+        session.post(partial(session.answered, call, response, held, runs=runs))
+        return held is not None
+
+    def _offers(self, tool: str, response: JsonObject) -> bool:
+        result = response.get("result")
+        failed = isinstance(result, dict) and result.get("isError") is True
+        return bool(self._flow.sites.options((tool, failed)))
+
+    def _asked(self, message: JsonObject) -> bool:
+        """Know that the server asks for something, which any open call can have led to; decline where none of the host.
+
+        A question for roots is the host's to answer, from its settings; declined, a server would have none.
+        """
+        self._session.asking |= self._requests.tools | self._own.tools
+        if not self._own or self._session.off:
+            return False
+        self._session.post(partial(self._session.give_up, "its server asks for something"))
+        if self._requests or message.get("method") not in (_SAMPLING, _ELICITATION):
+            return False
+        answer: JsonObject = {"jsonrpc": "2.0", "id": message.get("id")}
+        if message.get("method") == _ELICITATION:
+            answer["result"] = {"action": "decline"}
+        else:
+            answer["error"] = {"code": _REJECTED, "message": "User rejected sampling request"}
+        line = jsonvalue.dumps(answer) + b"\n"
+        self._session.post(lambda: self._session.send(line))
+        return True
+
+    def _batch(self, messages: list[JsonValue]) -> bool:
+        """Sort the messages of a batch, in which no answer is held; what is the proxy's own is taken out."""
+        rest = [item for item in messages if not (isinstance(item, dict) and self._server_said(item, None))]
+        if len(rest) == len(messages):
+            return False
+        if rest:
+            self._to_host(jsonvalue.dumps(rest) + b"\n", own=True)
+        return True
+
+    def _passed(self, line: Line) -> None:
+        """Look at a line that has passed."""
+        for message in messages_of(line.message):
+            self._server_said(message, None)
