@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from stretto._defaults import REHEARSED_SESSIONS
+from stretto._defaults import REHEARSED_SESSIONS, SURPRISE_WINDOW
 from stretto.bindings.binder import Binder
 from stretto.bindings.rehearsal import Offers
 from stretto.bindings.scope import Scope
@@ -74,7 +74,7 @@ class LearnOptions:
     every_read: bool = False
     uses: bool = True
     surprise: float | None = None
-    surprise_window: int = 5
+    surprise_window: int = SURPRISE_WINDOW
 
 
 class Evidence:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Collection, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -31,6 +32,8 @@ __all__ = [
     "fingerprint",
     "from_json",
     "loads",
+    "may_be_json",
+    "may_hold_long_integer",
     "pretty",
     "to_json",
 ]
@@ -45,6 +48,8 @@ FINGERPRINT_VERSION: Final = "w1"
 #: with every digit turned into 0 and all else into a space, which is ten times faster than a regular expression.
 _LONG_INTEGER: Final = b"0" * 19
 _DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  # noqa: PLR2004 - "0" to "9"
+#: JSON begins so, white space apart. Most texts of tools do not, and are not tried.
+_START: Final = re.compile(r'[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)')
 _SCALARS: Final = frozenset({str, bool, type(None)})
 _DEPTH_LIMIT: Final = 200  #: nesting beyond which a value is described instead of kept; both encoders stop near 1,000
 #: Parts beyond which a value is described instead of kept, after about 0.2 s. A list that holds one list twice, which
@@ -65,6 +70,16 @@ def _finite(text: str) -> float:
     return number
 
 
+def may_hold_long_integer(data: bytes) -> bool:
+    """Whether JSON has 19 digits in a row, so that orjson may read an integer in it as a float."""
+    return _LONG_INTEGER in data.translate(_DIGITS)
+
+
+def may_be_json(text: str) -> bool:
+    """Whether a text begins as JSON does. Cost: a look at its first character that is no white space."""
+    return _START.match(text) is not None
+
+
 def loads(data: bytes | str) -> JsonValue:
     """Decode one JSON text exactly: integers of any size stay integers, lone surrogates stay what they are.
 
@@ -73,7 +88,7 @@ def loads(data: bytes | str) -> JsonValue:
             number that is too large for a float.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    if _LONG_INTEGER not in raw.translate(_DIGITS):
+    if not may_hold_long_integer(raw):
         try:
             return cast("JsonValue", orjson.loads(raw))
         except orjson.JSONDecodeError:

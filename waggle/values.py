@@ -40,6 +40,7 @@ __all__ = [
     "ValueIndex",
     "apply",
     "read_path",
+    "read_result",
     "show_path",
 ]
 
@@ -105,6 +106,24 @@ _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _KEY: Final = re.compile(rf'\.({_WORD.pattern})|\[(0|[1-9][0-9]*)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
+def read_result(text: str) -> JsonValue:
+    """A whole result as a value: JSON as it is; else its lines, trimmed and without the empty ones.
+
+    A text of a single line is one string, as it is. ``"12345"`` is a number.
+    """
+    if jsonvalue.may_be_json(text):
+        try:
+            return jsonvalue.loads(text)
+        except ValueError:
+            pass
+    lines = _lines(text)
+    return lines if len(lines) > 1 else text
+
+
+def _lines(text: str) -> list[JsonValue]:
+    return [line for raw in text.split("\n") if (line := raw.strip())]
+
+
 class Content:
     """What one call offers to later ones. Bounded: of a result, `CONTENT_CHARS` characters are held and read.
 
@@ -137,21 +156,15 @@ class Content:
 
     @cached_property
     def result(self) -> JsonValue:
-        """The structured result; else the text as JSON; else its lines, trimmed and without the empty ones.
+        """The structured result; else what `read_result` makes of the text, or its lines where it is cut.
 
-        A text of a single line is one string, as it is. None when the call failed: an error's words are no values.
+        None when the call failed: an error's words are no values.
         """
         if not self._ok:
             return None
         if self._value is not None:
             return self._value
-        if self._whole and _JSON_START.match(self.text):
-            try:
-                return jsonvalue.loads(self.text)
-            except ValueError:
-                pass
-        lines: list[JsonValue] = [line for raw in self.text.split("\n") if (line := raw.strip())]
-        return self.text if self._whole and len(lines) <= 1 else lines
+        return read_result(self.text) if self._whole else _lines(self.text)
 
     @cached_property
     def files(self) -> tuple[NamedFile, ...]:
@@ -237,8 +250,6 @@ class Content:
         return "\n".join(key for key in self._paths if isinstance(key, str) and len(key) <= _LONGEST_VALUE).lower()
 
 
-#: JSON begins so, white space apart. Most texts do not, and are not tried.
-_JSON_START: Final = re.compile(r'[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)')
 _LONGEST_VALUE: Final = 300  # characters
 
 

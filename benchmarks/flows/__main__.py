@@ -5,23 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from benchmarks.flows.headline import with_headline
-from benchmarks.flows.jobs import Workplace, run
+from benchmarks.flows.jobs import Workplace
 from benchmarks.flows.numbers import numbers
 from benchmarks.flows.page import page
 from benchmarks.flows.study import PARTS, Study
 from benchmarks.flows.words import DISCUSSION
+from benchmarks.kept import keeping, work_through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 #: The full collection of recorded sessions, which a plain clone does not have, and the sessions that are shipped.
@@ -35,12 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drawn = {"frontier", "curve"} & {*options.only}
     if (options.svg or options.png) and not drawn:
         sys.exit("there is nothing to draw: measure the frontier or the learning curve too (--only frontier curve)")
-    with _kept(options.keep) as kept:
+    with keeping(options.keep) as kept:
         print(f"reading the sessions in {options.traces.name} …", file=sys.stderr)
-        study = Study(Workplace(options.traces, kept), options.only)
+        opened = partial(Workplace, options.traces, kept)
+        study = Study(opened(), options.only)
         if not study.tools and not study.coding:
             sys.exit(f"no sessions to measure in {options.traces}")
-        _run(study, options, kept)
+        work_through("learning and replaying", study.jobs(), study.place, opened, options.workers)
         print("resampling and writing …", file=sys.stderr)
         folder = options.traces.resolve()
         discussion = DISCUSSION if folder == _FULL.resolve() else ""
@@ -90,25 +88,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="keep what is measured in this folder and go on from there; empty it when code or sessions have changed",
     )
     return parser.parse_args(arguments)
-
-
-@contextmanager
-def _kept(folder: Path | None) -> Iterator[Path]:
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="stretto-results-") as name:
-        yield Path(name)
-
-
-def _run(study: Study, options: argparse.Namespace, kept: Path) -> None:
-    jobs = study.jobs()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("learning and replaying", total=len(jobs))
-        for _ in run(jobs, study.place, options.traces, kept, options.workers):
-            progress.advance(task)
 
 
 if __name__ == "__main__":

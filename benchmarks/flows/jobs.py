@@ -6,12 +6,9 @@ their own.
 
 from __future__ import annotations
 
-import hashlib
 import pickle
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.flows.sessions import Collection, learned
@@ -28,6 +25,7 @@ from benchmarks.flows.systems import (
     WEIGHED,
     star,
 )
+from benchmarks.kept import path_of
 from stretto._defaults import CURVE_SIZES, THRESHOLD
 from stretto.replayer import flow_strategy, hint_tools
 from stretto.review.ceiling import ceiling
@@ -38,7 +36,7 @@ from waggle import files
 from waggle.tools import ToolTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.flows.sessions import Domain
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from stretto.review.score import ReplayScore
     from stretto.review.split import Fold
 
-__all__ = ["FACTORS", "MANAGED", "Job", "Measured", "Said", "Workplace", "curve_of", "run"]
+__all__ = ["FACTORS", "MANAGED", "Job", "Measured", "Said", "Workplace", "curve_of"]
 
 #: β of a retail turn as the original counted it in sessions whose tokens were recorded. That it also comes out of ours
 #: tells how long the prompt is that our recordings do not show.
@@ -157,7 +155,7 @@ class Workplace:
 
     def path(self, job: Job) -> Path:
         """Where a job's result is kept."""
-        return self._kept / f"{hashlib.sha256(repr(job).encode()).hexdigest()[:24]}.pickle"
+        return path_of(self._kept, job)
 
     def done(self, job: Job) -> Measured:
         """The result of a job that was run."""
@@ -166,9 +164,7 @@ class Workplace:
         return measured
 
     def work(self, job: Job) -> None:
-        """Run a job unless it was run before."""
-        if self.path(job).exists():
-            return
+        """Run a job and keep its result."""
         measured = self._curve(job) if job.parts == ("curve",) else self._measure(job)
         files.replace(self.path(job), pickle.dumps(measured))
 
@@ -255,37 +251,3 @@ def _together(domain: Domain, fold: Fold, flow: Flow, prompt_tokens: int) -> dic
         )
         for name, has_routes, has_flow in zip(MANAGED, (True, False, True), (False, True, True), strict=True)
     }
-
-
-# --- several processes --------------------------------------------------------------------------------------------
-
-_here: list[Workplace] = []  # of this process
-
-
-def _open(traces: Path, kept: Path) -> None:
-    _here[:] = [Workplace(traces, kept)]
-
-
-def _work(job: Job) -> None:
-    _here[0].work(job)
-
-
-def run(jobs: Sequence[Job], place: Workplace, traces: Path, kept: Path, workers: int) -> Iterator[None]:
-    """Run jobs, in any order; gives nothing for each, when it is done.
-
-    Args:
-        jobs: what to do, the longest first.
-        place: of this process.
-        traces: see `Workplace`.
-        kept: see `Workplace`.
-        workers: processes; with 1, this one does the work.
-    """
-    open_jobs = [job for job in jobs if not place.path(job).exists()]
-    yield from (None for _ in range(len(jobs) - len(open_jobs)))
-    if workers == 1:
-        yield from map(place.work, open_jobs)
-        return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_open, initargs=(traces, kept)) as pool:
-        for future in as_completed([pool.submit(_work, job) for job in open_jobs]):
-            yield future.result()

@@ -5,23 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from benchmarks.flows.headline import PAGE, with_headline
-from benchmarks.results.jobs import Job, Workplace, run
+from benchmarks.kept import keeping, work_through
+from benchmarks.results.jobs import Workplace
 from benchmarks.results.page import page, results_json
 from benchmarks.results.study import PARTS, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from benchmarks.results.jobs import Lesson
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 #: The full collection of recorded sessions, which a plain clone does not have, and the sessions that are shipped.
@@ -34,15 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     if options.svg and "curve" not in options.only:
         sys.exit("--svg draws the learning curve: measure it too (--only curve)")
-    with _kept(options.keep) as kept:
+    with keeping(options.keep) as kept:
         print(f"reading the sessions in {options.traces.name} …", file=sys.stderr)
-        study = Study(Workplace(options.traces, kept), options.only)
+        opened = partial(Workplace, options.traces, kept)
+        study = Study(opened(), options.only)
         if not study.groups:
             sys.exit(f"no coding-*.jsonl sessions in {options.traces}")
-        for what, jobs in (("learning", study.lessons), ("replaying", study.jobs)):
-            _run(what, jobs(), study, options, kept)
+        work_through("learning", study.lessons(), study.place, opened, options.workers)
+        work_through("replaying", study.jobs(), study.place, opened, options.workers)
         if "skills" in study.only:
-            _run("routes alone", study.skill_jobs(study.candidates()), study, options, kept)
+            alone = study.skill_jobs(study.candidates())
+            work_through("routes alone", alone, study.place, opened, options.workers)
         text = page(study, _NAMES.get(options.traces.resolve(), "other sessions than the shipped ones"))
         if options.markdown:
             flows = options.markdown.with_name(PAGE)
@@ -75,26 +73,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="keep what is measured in this folder and go on from there; empty it when code or sessions have changed",
     )
     return parser.parse_args(arguments)
-
-
-@contextmanager
-def _kept(folder: Path | None) -> Iterator[Path]:
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="waggle-results-") as name:
-        yield Path(name)
-
-
-def _run(
-    what: str, jobs: Sequence[Job] | Sequence[Lesson], study: Study, options: argparse.Namespace, kept: Path
-) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(what, total=len(jobs))
-        for _ in run(jobs, study.place, options.traces, kept, options.workers):
-            progress.advance(task)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import random
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from benchmarks.kept import path_of
 from benchmarks.results.memory import Part, counted_threshold, learn_alone, put_together
 from benchmarks.results.rows import MODES, ROWS
 from waggle import files
@@ -20,14 +18,14 @@ from waggle.tools import ToolTable
 from waggle.traces import read_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from benchmarks.results.rows import Mode
     from waggle.playback import Means
     from waggle.traces import Trace
 
-__all__ = ["CODING", "Job", "Lesson", "Measured", "Workplace", "grouped", "run"]
+__all__ = ["CODING", "Job", "Lesson", "Measured", "Workplace", "grouped"]
 
 #: Files of recorded sessions that are measured.
 CODING: Final = "coding-*.jsonl*"
@@ -154,7 +152,7 @@ class Workplace:
 
     def path(self, job: Job | Lesson) -> Path:
         """Where a job's result is kept."""
-        return self._kept / f"{hashlib.sha256(repr(job).encode()).hexdigest()[:24]}.pickle"
+        return path_of(self._kept, job)
 
     def done(self, job: Job) -> Measured:
         """The result of a job that was run."""
@@ -162,19 +160,16 @@ class Workplace:
         assert isinstance(measured, Measured)  # noqa: S101 - tells the type checker
         return measured
 
-    def work(self, job: Job | Lesson) -> int:
-        """Run a job unless it was run before; gives the sessions it went through."""
-        path = self.path(job)
+    def work(self, job: Job | Lesson) -> None:
+        """Run a job and keep its result."""
         if isinstance(job, Lesson):
             traces = self.groups[job.group][job.start : job.start + _LESSON]
-            if not path.exists():
-                taught = [learn_alone(trace, MODES[job.mode], self.tools) for trace in traces]
-                files.replace(path, pickle.dumps(taught))
-            return len(traces)
-        learn_on, replay_on = sides(self.groups[job.group], job)
-        if not path.exists():
-            files.replace(path, pickle.dumps(self._measure(job, learn_on, replay_on)))
-        return len(replay_on)
+            files.replace(
+                self.path(job), pickle.dumps([learn_alone(one, MODES[job.mode], self.tools) for one in traces])
+            )
+        else:
+            learn_on, replay_on = sides(self.groups[job.group], job)
+            files.replace(self.path(job), pickle.dumps(self._measure(job, learn_on, replay_on)))
 
     def library(self, job: Job, learn_on: Sequence[int] | None = None) -> Library:
         """What a job's row learns; from all sessions of the group when none are named."""
@@ -207,39 +202,3 @@ class Workplace:
     def _read_parts(self, group: str, mode: Mode) -> list[Part]:
         lessons = self.lessons([mode], [group])
         return [part for lesson in lessons for part in pickle.loads(self.path(lesson).read_bytes())]  # noqa: S301 - ours
-
-
-# --- several processes --------------------------------------------------------------------------------------------
-
-_here: list[Workplace] = []  # of this process
-
-
-def _open(traces: Path, kept: Path) -> None:
-    _here[:] = [Workplace(traces, kept)]
-
-
-def _work(job: Job | Lesson) -> int:
-    return _here[0].work(job)
-
-
-def run(
-    jobs: Sequence[Job] | Sequence[Lesson], place: Workplace, traces: Path, kept: Path, workers: int
-) -> Iterator[int]:
-    """Run jobs, in any order; gives for each the sessions it went through.
-
-    Args:
-        jobs: what to do.
-        place: of this process.
-        traces: see `Workplace`.
-        kept: see `Workplace`.
-        workers: processes; with 1, this one does the work.
-    """
-    open_jobs = [job for job in jobs if not place.path(job).exists()]
-    yield from (place.work(job) for job in jobs if place.path(job).exists())
-    if workers == 1:
-        yield from map(place.work, open_jobs)
-        return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_open, initargs=(traces, kept)) as pool:
-        for future in as_completed([pool.submit(_work, job) for job in open_jobs]):
-            yield future.result()

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from waggle import jsonvalue
+from waggle.values import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -21,25 +22,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-__all__ = ["Found", "Output", "as_text", "value_of"]
-
-
-def value_of(text: str) -> JsonValue:
-    """Read a result: JSON as its value; else its lines, trimmed and without empty ones; a single one as the whole text.
-
-    ``"12345"`` is a number, so nothing that takes a string is bound from it.
-    """
-    if _JSON_START.match(text):
-        try:
-            return jsonvalue.loads(text)
-        except ValueError:
-            pass
-    lines: list[JsonValue] = [line for raw in text.split("\n") if (line := raw.strip())]
-    return lines if len(lines) > 1 else text
-
-
-#: JSON begins so, white space apart. Most texts do not, and are not tried.
-_JSON_START: Final = re.compile(r'[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)')
+__all__ = ["Found", "Output", "as_text"]
 
 
 def as_text(value: JsonValue) -> str:
@@ -102,8 +85,8 @@ class Output:
 
     @cached_property
     def value(self) -> JsonValue:
-        """The result as a value; see `value_of`."""
-        return value_of(self.text)
+        """The result as a value; see `waggle.values.read_result`."""
+        return read_result(self.text)
 
     def path_of(self, value: str) -> str | None:
         """Where the result holds exactly this string: its first path in document order, objects by sorted keys."""

@@ -9,7 +9,6 @@ word.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
@@ -29,7 +28,6 @@ __all__ = [
     "Field",
     "Values",
     "discover",
-    "may_be_json",
     "numbered",
 ]
 
@@ -81,15 +79,6 @@ def _length(value: JsonValue) -> str:
     return str(len(value)) if len(value) <= 1 else "2+"
 
 
-#: JSON begins so, white space apart. Most texts do not, and are not tried.
-_JSON_START: Final = re.compile(r'[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)')
-
-
-def may_be_json(content: str) -> bool:
-    """Whether an output begins as JSON does."""
-    return _JSON_START.match(content) is not None
-
-
 class _NoJson(Enum):
     """Stands for the value of an output that is no JSON."""
 
@@ -100,7 +89,7 @@ _NO_JSON: Final = _NoJson.NO_JSON
 
 
 def _read(content: str) -> JsonValue | _NoJson:
-    if not may_be_json(content):
+    if not jsonvalue.may_be_json(content):
         return _NO_JSON
     try:
         return jsonvalue.loads(content)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stretto._defaults import SAMPLE_CHARS, SAMPLE_EPISODES
 from stretto.model.alphabet import Step, symbol
-from stretto.model.features import may_be_json
 from stretto.sessions.episode import Assistant, ToolResult
+from waggle.jsonvalue import may_be_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,6 +27,7 @@ from stretto._defaults import (
     LOOKUPS_PER_SESSION,
     QUESTIONS_PER_SESSION,
     RECORD_FLUSH_S,
+    SURPRISE_WINDOW,
     THRESHOLD,
 )
 from stretto.proxy.relay import EXIT_FAILED, Relay
@@ -45,7 +46,6 @@ __all__ = ["main"]
 
 _NAME: Final = "stretto-proxy"
 _DECIDERS: Final = ("reach", "habit", "arbiter")  #: `stretto.deciders.decide.DECIDERS`, without importing them
-_WINDOW: Final = 5  #: steps of a gate that is set by hand and for a flow that has none; the original's
 
 #: How long a thread that parses and writes a log keeps one that forwards waiting, seconds. Python's own 5 ms would be
 #: the longest time that recording adds to a message.
@@ -314,7 +314,7 @@ def _serving(options: _FlowOptions, context: Path | None, decisions: FlowLog | N
     flow = read_flow(options.flow)
     gate = flow.surprise
     if options.flow_surprise is not None:
-        window = gate.window if gate else _WINDOW
+        window = gate.window if gate else SURPRISE_WINDOW
         gate = Gate(window, options.flow_surprise) if options.flow_surprise else None
     tools = options.flow_tools
     return Serving(

@@ -12,8 +12,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from stretto.bindings.results import value_of
 from stretto.errors import UsageError
+from waggle.values import read_result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ def _customers(episode: Episode) -> set[str]:
             result = results.get(call.id)
             if result is None or result.error:
                 continue
-            value = value_of(result.content) if _CUSTOMER in result.content or _CUSTOMER in call.name else None
+            value = read_result(result.content) if _CUSTOMER in result.content or _CUSTOMER in call.name else None
             if isinstance(value, str) and _CUSTOMER in call.name:
                 found.add(value)
             found.update(_named(value))

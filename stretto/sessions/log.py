@@ -65,11 +65,6 @@ OnProblem: TypeAlias = "Callable[[SessionLogError], None]"
 #: Largest file that is read in one piece, bytes. Larger ones are read line by line, at twice the time.
 _WHOLE_BYTES: Final = 4 * 1024 * 1024
 
-#: orjson reads an integer outside 64 bits as a float, silently. They are looked for in the whole file at once, in the
-#: way of `waggle.jsonvalue`: line by line that takes as long as the parsing.
-_LONG_INTEGER: Final = b"0" * 19
-_DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  # noqa: PLR2004 - "0" to "9"
-
 _Field = TypeVar("_Field")
 
 _EXPECTED: Final = (
@@ -248,7 +243,8 @@ def find_log(path: Path) -> LogFile | None:
     header = _header(first, str(path), number)
     if data is None:
         return LogFile(path, header, path.stat().st_size)
-    return LogFile(path, header, len(data), None if _LONG_INTEGER in data.translate(_DIGITS) else data)
+    # Looked for in the whole file at once: line by line that takes as long as the parsing.
+    return LogFile(path, header, len(data), None if jsonvalue.may_hold_long_integer(data) else data)
 
 
 def _first_line(data: bytes) -> JsonObject | None:

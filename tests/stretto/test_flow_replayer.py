@@ -1,4 +1,4 @@
-"""A flow inside a real manager: beside the routes, under the same caps, in the same ledger, and counted live."""
+"""A flow inside a real manager: beside the routes, under the same caps and in the same ledger."""
 
 from __future__ import annotations
 
@@ -10,55 +10,15 @@ import pytest
 
 from stretto.errors import BadFlow
 from stretto.replayer import FlowReplayer, flow_strategy, hint_tools
-from stretto.sessions.episode import Assistant, Episode, ToolCall, ToolResult, User
-from tests.stretto.shop import KINDS, ORDERS, USER, answer, shop_flow
+from tests.stretto.flow_host import EVERYTHING, FIND, Host, serve, table
+from tests.stretto.shop import KINDS, USER, answer, shop_flow
 from waggle import Call, Lookup, Manager, ManagerConfig, Result, Route, Store, ToolTable, jsonvalue, read_ledger
 from waggle.calls import Outcome, Step
 from waggle.ledger import read_settled
 from waggle.routes import RouteStep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from stretto.flow.model import Flow
-
-FIND = Call("find_user", {"email": "ada@example.com"})
-ALL_ORDERS = [("get_order", {"order_id": name}) for name in ORDERS]
-EVERYTHING = [("get_user", {"user_id": "u1"}), *ALL_ORDERS]
-
-
-def table(flow: Flow | None = None) -> ToolTable:
-    made = ToolTable()
-    hint_tools(made, (flow or shop_flow()).manifest)
-    return made
-
-
-class Host:
-    """A host with the shop's tools, whose lookups are noted."""
-
-    def __init__(self, manager: Manager, tools: Callable[[str, Any], Result] = answer) -> None:
-        self.manager = manager
-        self.tools = tools
-        self.asked: list[tuple[str, Any]] = []
-
-    def run(self, tool: str, args: dict[str, Any]) -> Result:
-        self.asked.append((tool, args))
-        return self.tools(tool, args)
-
-    def call(self, call: Call, result: Result | None = None) -> list[tuple[str, Any]]:
-        """A call of the agent and what follows it; gives the lookups folded into its result."""
-        self.manager.observe(call, result or self.tools(call.tool, dict(call.args)))
-        fold = self.manager.follow(self.run)
-        return [(one.tool, one.args) for one in fold.lookups] if fold else []
-
-
-def serve(flow: Flow | None = None, *, store: Store | None = None, **options: Any) -> Host:
-    flow = flow or shop_flow()
-    tools, config = options.pop("tools", None) or table(flow), options.pop("config", None)
-    routes = options.pop("routes", ())
-    strategy = flow_strategy(flow, tools=tools, **options)
-    return Host(Manager(config, store=store, strategies=[strategy], tools=tools, routes=routes))
 
 
 # --- in the loop ----------------------------------------------------------------------------------------------------
@@ -415,107 +375,6 @@ def test_of_a_result_that_is_cut_nothing_is_bound() -> None:
     assert lookup is not None
     replayer.settle(lookup, Result(whole[:-9], cut=True))
     assert replayer.propose() is None
-
-
-# --- counted live ---------------------------------------------------------------------------------------------------
-
-
-def test_a_session_is_handed_over_when_it_ends_as_a_log_of_it_would_be_read() -> None:
-    kept: list[Episode] = []
-    host = serve(on_episode=kept.append)
-    host.manager.hear("Hello, I am Ada.")
-    host.manager.hear("Your e-mail?", role="assistant")
-    host.manager.hear("ada@example.com")
-    host.manager.hear("One moment.", role="assistant")
-    host.call(FIND)
-    host.manager.observe(Call("cancel_order", {"order_id": "#W9"}), Result("no such order", ok=False))
-    host.manager.hear("Done.", role="assistant")
-    assert kept == []
-    host.manager.end()
-    [episode] = kept
-    user = jsonvalue.dumps(USER).decode()
-    assert episode == Episode(
-        "",
-        (
-            User("Hello, I am Ada."),
-            Assistant("Your e-mail?"),
-            User("ada@example.com"),
-            Assistant("One moment.", (ToolCall("c0", "find_user", {"email": "ada@example.com"}),)),
-            ToolResult("c0", "find_user", error=False, content="u1"),
-            Assistant(None, (ToolCall("stretto-0", "get_user", {"user_id": "u1"}),)),
-            ToolResult("stretto-0", "get_user", error=False, content=user),
-            *(
-                event
-                for number, (name, order) in enumerate(ORDERS.items(), 1)
-                for event in (
-                    Assistant(None, (ToolCall(f"stretto-{number}", "get_order", {"order_id": name}),)),
-                    ToolResult(f"stretto-{number}", "get_order", error=False, content=jsonvalue.dumps(order).decode()),
-                )
-            ),
-            Assistant(None, (ToolCall("c1", "cancel_order", {"order_id": "#W9"}),)),
-            ToolResult("c1", "cancel_order", error=True, content="no such order"),
-            Assistant("Done."),
-        ),
-        domain="shop",
-        reward=1.0,
-    )
-    assert episode.succeeded
-    assert host.manager.close()
-    assert len(kept) == 1
-
-
-def test_calls_that_run_beside_each_other_are_one_turn_and_one_that_never_ends_has_no_result() -> None:
-    kept: list[Episode] = []
-    host = serve(on_episode=kept.append)
-    calls = [Call("get_order", {"order_id": f"#W{n}"}, id=str(n)) for n in range(3)]
-    for call in calls:
-        host.manager.start(call)
-    for call in reversed(calls[1:]):
-        host.manager.observe(call, "{}")
-    host.manager.end()
-    [episode] = kept
-    [turn, *results] = episode.events
-    assert isinstance(turn, Assistant)
-    assert [call.arguments for call in turn.calls] == [call.args for call in calls]
-    assert [event.call_id for event in results if isinstance(event, ToolResult)] == ["c1", "c2"]
-
-
-def test_a_long_session_is_kept_as_far_as_there_is_room_and_an_empty_one_not_at_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("stretto.replayer.COUNTED_CHARS", 1000)
-    kept: list[Episode] = []
-    host = serve(on_episode=kept.append)
-    for _ in range(50):
-        host.manager.observe(Call("think", {}), "x" * 100)
-    host.manager.end()
-    [episode] = kept
-    assert sum(len(event.content) for event in episode.events if isinstance(event, ToolResult)) == 1000
-    host.manager.session("empty")
-    assert host.manager.close()
-    assert len(kept) == 1
-
-
-def test_who_takes_an_episode_and_raises_ends_nothing() -> None:
-    def fails(episode: Episode) -> None:
-        raise ZeroDivisionError
-
-    host = serve(on_episode=fails)
-    host.call(FIND)
-    assert host.manager.close()
-    assert host.manager.faults() == {"strategy 'flow' switched off": 1}
-
-
-def test_lines_of_the_flow_log_come_with_their_sessions_name() -> None:
-    lines: list[tuple[str, Any]] = []
-    host = serve(on_line=lambda session, line: lines.append((session, line)))
-    session = host.manager.session("s1")
-    session.observe(FIND, "u1")
-    session.follow(host.run)
-    session.close()
-    assert {name for name, _ in lines} == {"s1"}
-    assert [line.get("address") for _, line in lines] == [*(f"decide#{n}" for n in range(5)), None]
-    assert lines[-1][1]["run"]["call"] == "find_user"
 
 
 def test_sessions_do_not_see_each_other() -> None:

@@ -15,7 +15,7 @@ from waggle.calls import Result, Step
 from waggle.named import NamedFile, files_in
 from waggle.traces import cut_text, read_traces
 from waggle.transforms import TRANSFORMS, Transform
-from waggle.values import Content, Place, ValueIndex, apply, origins_in, read_path, show_path
+from waggle.values import Content, Place, ValueIndex, apply, origins_in, read_path, read_result, show_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -466,3 +466,12 @@ def test_real_results_name_only_files_that_look_like_files(shared_traces: Path) 
             assert all(file.path in step.result.text for file in files)
     assert searches > 20
     assert silent * 10 <= searches
+
+
+def test_a_result_is_read_as_json_else_as_lines_else_as_it_is() -> None:
+    assert read_result("/n/a.md\n/n/b.md\n") == ["/n/a.md", "/n/b.md"]
+    assert read_result("user_7") == "user_7"
+    assert read_result(" one line ") == " one line "
+    assert read_result("12345") == 12345
+    assert read_result('{"a": [1]}') == {"a": [1]}
+    assert read_result("[not json") == "[not json"

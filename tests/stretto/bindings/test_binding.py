@@ -8,7 +8,7 @@ import pytest
 
 from stretto.bindings.binder import Binder
 from stretto.bindings.model import Bindings, Bound, Pick, Reason, Slot, Source, SourceCounts, Unbound
-from stretto.bindings.results import Output, value_of
+from stretto.bindings.results import Output
 from stretto.bindings.scoring import Scores
 from stretto.bindings.session import SessionValues
 from stretto.bindings.survey import Survey
@@ -58,15 +58,6 @@ def bound(binder: Binder, tool: str, seen: SessionValues) -> Bound:
     found = binder.bind(tool, seen)
     assert isinstance(found, Bound), found
     return found
-
-
-def test_a_result_is_read_as_json_else_as_lines_else_as_it_is() -> None:
-    assert value_of("/n/a.md\n/n/b.md\n") == ["/n/a.md", "/n/b.md"]
-    assert value_of("user_7") == "user_7"
-    assert value_of(" one line ") == " one line "
-    assert value_of("12345") == 12345
-    assert value_of('{"a": [1]}') == {"a": [1]}
-    assert value_of("[not json") == "[not json"
 
 
 def test_objects_are_walked_by_sorted_keys_and_the_first_path_counts() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from stretto.bindings.results import value_of
 from stretto.review.split import units
 from stretto.sessions.corpus import open_corpus
 from stretto.sessions.traces import episode_of
 from tests.conftest import ROOT
 from waggle.traces import read_traces
+from waggle.values import read_result
 
 SHIPPED = ROOT / "examples" / "flows"
 FILES = sorted(SHIPPED.glob("*.jsonl.gz"))
@@ -59,7 +59,7 @@ def test_no_text_of_a_session_is_cut(file: Path) -> None:
     for recorded in open_corpus(file):
         for result in recorded.episode.results().values():
             if result.content.startswith("{"):
-                assert isinstance(value_of(result.content), dict)
+                assert isinstance(read_result(result.content), dict)
 
 
 def test_the_table_of_the_sessions_is_true() -> None:
