@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -116,9 +117,18 @@ def test_no_process_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert looked("stays").name == "odd 1"
     assert looked("child", str(tmp_path / "pids")).name == "odd 1"
     for pid in map(int, (tmp_path / "pids").read_text().split()):
-        state = Path(f"/proc/{pid}/stat")
-        if state.parent.exists():
-            assert state.read_text().rpartition(")")[2].split()[0] == "Z"  # ended, and nobody has asked how
-        elif not Path("/proc").exists():
-            with pytest.raises(ProcessLookupError):
-                os.kill(pid, 0)
+        until = time.monotonic() + 10  # who is killed has been told so, and ends when its turn comes
+        while not ended(pid) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert ended(pid)
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or has ended and nobody has asked how."""
+    try:
+        if Path("/proc").exists():
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        os.kill(pid, 0)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return False
