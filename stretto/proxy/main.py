@@ -10,9 +10,7 @@ import logging
 import os
 import signal
 import sys
-import time
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,21 +24,16 @@ from stretto._defaults import (
     LOOKUPS_PER_CALL,
     LOOKUPS_PER_SESSION,
     QUESTIONS_PER_SESSION,
-    RECORD_FLUSH_S,
-    SURPRISE_WINDOW,
     THRESHOLD,
 )
-from stretto.proxy.relay import EXIT_FAILED, Relay
+from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions
+from stretto.proxy.relay import EXIT_FAILED
 from waggle.errors import WaggleError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stretto.deciders.oracle import Oracle
-    from stretto.flowlog import FlowLog
-    from stretto.proxy.guarding import GuardTap
-    from stretto.proxy.recording import Recording
-    from stretto.proxy.serving import Serving
+    from stretto.proxy.relay import Relay
 
 __all__ = ["main"]
 
@@ -80,26 +73,26 @@ class _Surprise(click.ParamType[float]):
         raise click.BadParameter(f"{value!r} is neither off nor a number above 0", ctx, param)
 
 
-@dataclass(frozen=True, slots=True)
-class _FlowOptions:
-    """What the options that begin with ``--flow`` say, and those that go with them."""
-
-    flow: Path | None
-    flow_threshold: float
-    flow_decider: str | None
-    flow_per_call: int
-    flow_per_session: int
-    flow_questions: int
-    flow_log: Path | None
-    flow_tools: str | None
-    flow_shadow: bool
-    flow_explore: float
-    flow_explore_seed: int
-    flow_surprise: float | None
-    task_id: str
-    oracle: str | None
-    oracle_cache: Path | None
-
+#: The options that say how a flow acts, by their names in Python, and those that say what a recording holds.
+_OF_FLOW: Final = frozenset(
+    {
+        "flow_threshold",
+        "flow_decider",
+        "flow_per_call",
+        "flow_per_session",
+        "flow_questions",
+        "flow_log",
+        "flow_tools",
+        "flow_shadow",
+        "flow_explore",
+        "flow_explore_seed",
+        "flow_surprise",
+        "task_id",
+        "oracle",
+        "oracle_cache",
+    }
+)
+_OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
 
 _PATH: Final = _OwnPath()
 _SHARE: Final = click.FloatRange(0, 1)
@@ -202,6 +195,7 @@ def _proxy(
     server_name: str | None,
     retain_days: int | None,
     context: Path | None,
+    flow: Path | None,
     guards: Path | None,
     command: tuple[str, ...],
     **others: Any,
@@ -211,139 +205,37 @@ def _proxy(
     COMMAND starts the server, which speaks MCP over standard input and output. The host starts this instead; every
     message passes as it is. With --record the session is recorded, with --flow a flow looks ahead.
     """
-    options = _FlowOptions(**others)
-    _check(ctx, options, record, context=context, guards=guards)
-    recording = None
-    if record:
-        recording = _recording(
-            record,
-            context,
-            command=command,
-            domain=domain,
-            agent_model=agent_model,
-            server_name=server_name,
-            retain_days=retain_days,
-        )
-    serving = decisions = None
-    if options.flow:
-        decisions = _flow_log(options, recording)
-        serving = _serving(options, context, decisions)
-    relay = Relay(command, taps=[tap for tap in (recording, serving) if tap])
-    if serving:
-        serving.attach(relay)
-    if guards:  # what they refuse is recorded, and nobody else sees it
-        relay.taps.insert(1 if recording else 0, _guarding(guards, context, relay))
-    _pass_signals(relay)
+    _check(ctx, record=record, context=context, flow=flow, guards=guards)
+    settings = Options(
+        command,
+        RecordOptions(record, domain, agent_model, server_name, retain_days) if record else None,
+        FlowOptions(flow, **_flow_options(others)) if flow else None,
+        guards,
+        context,
+    )
+    session = Assembly(settings).session()
+    _pass_signals(session.relay)
     sys.setswitchinterval(_SWITCH_S)
-    status = relay.run()
-    if decisions:
-        decisions.flush(RECORD_FLUSH_S)
-    return status
+    return session.run()
 
 
-def _check(
-    ctx: click.Context, options: _FlowOptions, record: Path | None, *, context: Path | None, guards: Path | None
-) -> None:
+def _flow_options(given: dict[str, Any]) -> dict[str, Any]:
+    """By the names of `FlowOptions`."""
+    return {name.removeprefix("flow_").removesuffix("_id"): value for name, value in given.items()}
+
+
+def _check(ctx: click.Context, **there: Path | None) -> None:
     """Refuse what would do nothing."""
     given = {
         name
         for name in ctx.params
-        if name not in {"command", "flow", "guards"}
-        and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if name not in there and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    of_flow = given & {each.name for each in fields(_FlowOptions)}
-    of_record = given & {"domain", "agent_model", "server_name", "retain_days"}
-    for names, needed, there in ((of_flow, "--flow", options.flow), (of_record, "--record", record)):
-        if names and not there:
-            raise click.UsageError(f"--{min(names).replace('_', '-')} does nothing without {needed}")
-    if context and not (record or options.flow or guards):
+    for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD)):
+        if given & names and not there[needed]:
+            raise click.UsageError(f"--{min(given & names).replace('_', '-')} does nothing without --{needed}")
+    if there["context"] and not (there["record"] or there["flow"] or there["guards"]):
         raise click.UsageError("--context does nothing without --record, --flow or --guards")
-
-
-def _recording(directory: Path, context: Path | None, **named: Any) -> Recording:
-    from stretto.proxy.context import Conversation  # noqa: PLC0415 - a host waits for its server to start
-    from stretto.proxy.recording import Recording  # noqa: PLC0415
-    from waggle.background import Faults  # noqa: PLC0415
-
-    faults = Faults()
-    parent = f"host-{os.getppid()}" if os.name == "posix" else None
-    return Recording(
-        directory,
-        started_unix_ms=time.time_ns() // 1_000_000,
-        process_id=os.getpid(),
-        host_session=os.environ.get("STRETTO_SESSION") or parent,
-        conversation=Conversation(context, faults) if context else None,
-        faults=faults,
-        **named,
-    )
-
-
-def _guarding(path: Path, context: Path | None, relay: Relay) -> GuardTap:
-    from stretto.proxy.context import Conversation  # noqa: PLC0415 - see `_recording`
-    from stretto.proxy.guarding import GuardTap  # noqa: PLC0415
-    from stretto.proxy.guards import read_guards  # noqa: PLC0415
-    from waggle.background import Faults  # noqa: PLC0415
-
-    guards = read_guards(path)
-    if guards.listens and context is None:
-        raise click.UsageError(f"{path}: a check asks what the user said; give the conversation with --context")
-    # One of its own: each reader keeps its place in the file.
-    conversation = Conversation(context, Faults()) if context else None
-
-    def heard() -> list[str]:
-        return [said.text for said in conversation.news() if said.role == "user"] if conversation else []
-
-    return GuardTap(guards, relay.to_host, heard)
-
-
-def _flow_log(options: _FlowOptions, recording: Recording | None) -> FlowLog | None:
-    from stretto.flowlog import FlowLog  # noqa: PLC0415 - see `_recording`
-
-    path = options.flow_log
-    if path is None and recording:
-        path = recording.path.with_suffix(".flow.jsonl")
-    return FlowLog(path) if path else None
-
-
-def _serving(options: _FlowOptions, context: Path | None, decisions: FlowLog | None) -> Serving:
-    from stretto.flow.file import read_flow  # noqa: PLC0415 - see `_recording`
-    from stretto.flow.model import Gate  # noqa: PLC0415
-    from stretto.proxy.serving import Serving  # noqa: PLC0415
-
-    assert options.flow  # noqa: S101 - the caller has looked
-    flow = read_flow(options.flow)
-    gate = flow.surprise
-    if options.flow_surprise is not None:
-        window = gate.window if gate else SURPRISE_WINDOW
-        gate = Gate(window, options.flow_surprise) if options.flow_surprise else None
-    tools = options.flow_tools
-    return Serving(
-        flow,
-        context=context,
-        shadow=options.flow_shadow,
-        decider=options.flow_decider,
-        threshold=options.flow_threshold,
-        per_call=options.flow_per_call,
-        per_session=options.flow_per_session,
-        questions=options.flow_questions,
-        allowed_tools=None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
-        explore=options.flow_explore,
-        explore_seed=options.flow_explore_seed,
-        task=options.task_id,
-        gate=gate,
-        on_line=decisions,
-        oracle=_oracle(options.oracle, options.oracle_cache),
-    )
-
-
-def _oracle(kind: str | None, cache: Path | None) -> Oracle | None:
-    from stretto.deciders.oracle import MockOracle, ReplayOracle  # noqa: PLC0415 - most flows have no arbiter
-
-    if (kind == "replay") != (cache is not None):
-        raise click.UsageError("--oracle replay and --oracle-cache go together")
-    if cache:
-        return ReplayOracle(cache)
-    return MockOracle() if kind == "mock" else None
 
 
 def _pass_signals(relay: Relay) -> None:

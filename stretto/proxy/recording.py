@@ -50,6 +50,7 @@ class Recording:
         command: the server's; credentials in it are left out.
         started_unix_ms: when the session began, ms since the epoch.
         process_id: of the proxy; makes the session's name unique.
+        number: of the session, where one proxy has several at once.
         domain: field of work, as the user named it.
         agent_model: the agent, as the user named it.
         host_session: what the proxies of one host have in common.
@@ -71,6 +72,7 @@ class Recording:
         command: Sequence[str],
         started_unix_ms: int,
         process_id: int,
+        number: int | None = None,
         domain: str | None = None,
         agent_model: str | None = None,
         host_session: str | None = None,
@@ -80,7 +82,7 @@ class Recording:
         faults: Faults | None = None,
         queue_bytes: int = RECORD_QUEUE_BYTES,
     ) -> None:
-        self.session = session_name(started_unix_ms, process_id)
+        self.session = session_name(started_unix_ms, process_id, number)
         self.path = directory / f"{self.session}.jsonl"
         self._header = Header(
             self.session, started_unix_ms, tuple(command), domain, agent_model, host_session, server_name

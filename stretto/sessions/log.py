@@ -132,10 +132,16 @@ class Entry(NamedTuple):
         return {"t_ms": self.t_ms, "from": self.sender} | said
 
 
-def session_name(started_unix_ms: int, process_id: int) -> str:
-    """The id of a session, ``20260930T101500.250Z-4711``: sorted as texts, sessions are in order of their start."""
+def session_name(started_unix_ms: int, process_id: int, number: int | None = None) -> str:
+    """The id of a session, ``20260930T101500.250Z-4711``: sorted as texts, sessions are in order of their start.
+
+    Args:
+        started_unix_ms: ms since the epoch.
+        process_id: of the proxy.
+        number: of the session, where the process has several; ``-12`` follows then.
+    """
     at = datetime.fromtimestamp(started_unix_ms // 1000, tz=UTC)
-    return f"{at:%Y%m%dT%H%M%S}.{started_unix_ms % 1000:03}Z-{process_id}"
+    return f"{at:%Y%m%dT%H%M%S}.{started_unix_ms % 1000:03}Z-{process_id}{'' if number is None else f'-{number}'}"
 
 
 # --- reading -----------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from tests.stretto.proxy.relays import ECHO, PATIENCE, message, program
 from tests.stretto.shop import ORDERS, USER, shop_flow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PROXY = (sys.executable, "-m", "stretto.proxy.main")
@@ -94,9 +95,19 @@ def test_the_sessions_of_one_host_have_its_id(tmp_path: Path) -> None:
     assert (headers[1].server_name, headers[1].agent_model) == ("s", "m")
 
 
+@pytest.fixture
+def unignored(signum: int) -> Iterator[None]:
+    """The signal is not ignored, as it is under nohup: what is ignored here, a child ignores, too."""
+    before = signal.getsignal(signum)
+    if before is signal.SIG_IGN:
+        signal.signal(signum, signal.SIG_DFL)
+    yield
+    signal.signal(signum, before)
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize("state", ["idle", "in a message", "host does not read"])
-def test_a_signal_ends_proxy_and_server(signum: int, state: str, tmp_path: Path) -> None:
+def test_a_signal_ends_proxy_and_server(signum: int, state: str, tmp_path: Path, unignored: None) -> None:
     server = program(
         "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\n"
         "os.write(1, b'ready %d\\n' % os.getpid())\n"

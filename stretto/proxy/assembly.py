@@ -1,0 +1,238 @@
+"""What the command line asks for, made into the taps of each session.
+
+What sessions share, a flow and its guards, is read once; a file that cannot be used is refused then. Modules are
+imported where an option needs them: a host waits for its server to start. Not responsible for the command line
+(`stretto.proxy.main`) nor for what a tap does.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stretto._defaults import RECORD_FLUSH_S, SURPRISE_WINDOW
+from stretto.errors import UsageError
+from stretto.proxy.relay import Relay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from stretto.deciders.oracle import Oracle
+    from stretto.flowlog import FlowLog
+    from stretto.proxy.guarding import GuardTap
+    from stretto.proxy.guards import Guards
+    from stretto.proxy.recording import Recording
+    from stretto.proxy.serving import Serving
+    from stretto.speculator import Prepared
+
+__all__ = ["Assembly", "FlowOptions", "Options", "RecordOptions", "Session"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions:
+    """Where sessions are recorded, and what their headers say; see `stretto.proxy.recording.Recording`."""
+
+    directory: Path
+    domain: str | None = None
+    agent_model: str | None = None
+    server_name: str | None = None
+    retain_days: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowOptions:
+    """The flow that acts, and how; see `stretto.proxy.serving.Serving` and `stretto.speculator.Speculator`."""
+
+    path: Path
+    threshold: float
+    decider: str | None
+    per_call: int
+    per_session: int
+    questions: int
+    log: Path | None
+    tools: str | None
+    shadow: bool
+    explore: float
+    explore_seed: int
+    surprise: float | None
+    task: str
+    oracle: str | None
+    oracle_cache: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every session of a proxy is to have.
+
+    Attributes:
+        command: the server's, without credentials where it is recorded.
+        record: None for no recording.
+        flow: None for none.
+        guards: file of the checks.
+        context: where the host hands over the conversation.
+    """
+
+    command: Sequence[str]
+    record: RecordOptions | None = None
+    flow: FlowOptions | None = None
+    guards: Path | None = None
+    context: Path | None = None
+
+
+class Session:
+    """One session, ready to be relayed.
+
+    Attributes:
+        relay: with its taps.
+    """
+
+    def __init__(self, relay: Relay, decisions: FlowLog | None) -> None:
+        self.relay = relay
+        self._decisions = decisions
+
+    def run(self) -> int:
+        """Relay until the session is over; see `Relay.run`."""
+        status = self.relay.run()
+        if self._decisions:
+            self._decisions.flush(RECORD_FLUSH_S)
+        return status
+
+
+class Assembly:
+    """Makes sessions after one set of options.
+
+    Raises:
+        UsageError: options do not go together.
+        WaggleError: a flow or a file of checks cannot be used.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._guards = _guards(options.guards, options.context) if options.guards else None
+        self._flow = _prepared(options.flow) if options.flow else None
+        self._oracle = _oracle(options.flow.oracle, options.flow.oracle_cache) if options.flow else None
+
+    def session(self, make: Callable[[Sequence[str]], Relay] = Relay, number: int | None = None) -> Session:
+        """Make a session.
+
+        Args:
+            make: the relay, given the server's command.
+            number: of the session, where one process has several.
+        """
+        options = self._options
+        relay = make(options.command)
+        recording = self._recording(number) if options.record else None
+        if recording:
+            relay.taps.append(recording)
+        if self._guards:  # what they refuse is recorded, and nobody else sees it
+            relay.taps.append(self._guarding(self._guards, relay))
+        decisions = None
+        if options.flow and self._flow:
+            decisions = _flow_log(options.flow, recording)
+            serving = self._serving(options.flow, self._flow, decisions)
+            relay.taps.append(serving)
+            serving.attach(relay)
+        return Session(relay, decisions)
+
+    def _recording(self, number: int | None) -> Recording:
+        from stretto.proxy.context import Conversation  # noqa: PLC0415 - a host waits for its server to start
+        from stretto.proxy.recording import Recording  # noqa: PLC0415
+        from waggle.background import Faults  # noqa: PLC0415
+
+        record = self._options.record
+        assert record  # noqa: S101 - the caller has looked
+        faults = Faults()
+        parent = f"host-{os.getppid()}" if os.name == "posix" else None
+        context = self._options.context
+        return Recording(
+            record.directory,
+            command=self._options.command,
+            started_unix_ms=time.time_ns() // 1_000_000,
+            process_id=os.getpid(),
+            number=number,
+            domain=record.domain,
+            agent_model=record.agent_model,
+            server_name=record.server_name,
+            retain_days=record.retain_days,
+            host_session=os.environ.get("STRETTO_SESSION") or parent,
+            conversation=Conversation(context, faults) if context else None,
+            faults=faults,
+        )
+
+    def _guarding(self, guards: Guards, relay: Relay) -> GuardTap:
+        from stretto.proxy.context import Conversation  # noqa: PLC0415 - see `_recording`
+        from stretto.proxy.guarding import GuardTap  # noqa: PLC0415
+        from waggle.background import Faults  # noqa: PLC0415
+
+        # One of its own: each reader keeps its place in the file.
+        conversation = Conversation(self._options.context, Faults()) if self._options.context else None
+
+        def heard() -> list[str]:
+            return [said.text for said in conversation.news() if said.role == "user"] if conversation else []
+
+        return GuardTap(guards, relay.to_host, heard)
+
+    def _serving(self, options: FlowOptions, flow: Prepared, decisions: FlowLog | None) -> Serving:
+        from stretto.flow.model import Gate  # noqa: PLC0415 - see `_recording`
+        from stretto.proxy.serving import Serving  # noqa: PLC0415
+
+        gate = flow.flow.surprise
+        if options.surprise is not None:
+            window = gate.window if gate else SURPRISE_WINDOW
+            gate = Gate(window, options.surprise) if options.surprise else None
+        tools = options.tools
+        return Serving(
+            flow,
+            context=self._options.context,
+            shadow=options.shadow,
+            decider=options.decider,
+            threshold=options.threshold,
+            per_call=options.per_call,
+            per_session=options.per_session,
+            questions=options.questions,
+            allowed_tools=None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
+            explore=options.explore,
+            explore_seed=options.explore_seed,
+            task=options.task,
+            gate=gate,
+            on_line=decisions,
+            oracle=self._oracle,
+        )
+
+
+def _guards(path: Path, context: Path | None) -> Guards:
+    from stretto.proxy.guards import read_guards  # noqa: PLC0415 - see `Assembly._recording`
+
+    guards = read_guards(path)
+    if guards.listens and context is None:
+        raise UsageError(f"{path}: a check asks what the user said; give the conversation with --context")
+    return guards
+
+
+def _prepared(options: FlowOptions) -> Prepared:
+    from stretto.flow.file import read_flow  # noqa: PLC0415 - see `Assembly._recording`
+    from stretto.speculator import Prepared  # noqa: PLC0415
+
+    return Prepared(read_flow(options.path))
+
+
+def _flow_log(options: FlowOptions, recording: Recording | None) -> FlowLog | None:
+    from stretto.flowlog import FlowLog  # noqa: PLC0415 - see `Assembly._recording`
+
+    path = options.log
+    if path is None and recording:
+        path = recording.path.with_suffix(".flow.jsonl")
+    return FlowLog(path) if path else None
+
+
+def _oracle(kind: str | None, cache: Path | None) -> Oracle | None:
+    from stretto.deciders.oracle import MockOracle, ReplayOracle  # noqa: PLC0415 - most flows have no arbiter
+
+    if (kind == "replay") != (cache is not None):
+        raise UsageError("--oracle replay and --oracle-cache go together")
+    if cache:
+        return ReplayOracle(cache)
+    return MockOracle() if kind == "mock" else None
