@@ -56,6 +56,7 @@ _SESSIONS: Final = 64
 _JSON_WAIT_S: Final = 1.0  #: an answer that is there by then is sent as JSON; a stream begins after that
 _PING_S: Final = 15.0  #: between signs of life on a stream; many a client gives up a silent one after 60 s
 _CLOSE_S: Final = 12.0  #: for the servers of all sessions to end
+_SPARE_S: Final = 10.0  #: that a server waits which was asked in the wrong protocol
 _GOODBYE_S: Final = 1  #: for responses under way
 
 _INVALID: Final = -32600
@@ -159,6 +160,7 @@ class Listener:
         self._count = 0
         self._hosts: dict[str, HttpHost] = {}  # by their ids
         self._alone: dict[str, list[HttpHost]] = {}  # of the later era, by who asks
+        self._refused: dict[str, HttpHost] = {}  # that a client may begin anew in the other era, by who asks
         self._ending: set[HttpHost] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -215,7 +217,8 @@ class Listener:
         await serving
 
     def _all(self) -> set[HttpHost]:
-        return {*self._hosts.values(), *(host for hosts in self._alone.values() for host in hosts), *self._ending}
+        alone = (host for hosts in self._alone.values() for host in hosts)
+        return {*self._hosts.values(), *alone, *self._refused.values(), *self._ending}
 
     async def _sweep(self) -> None:
         """End sessions that nobody uses any more."""
@@ -244,12 +247,17 @@ class Listener:
             self._faults.note("a session cannot be begun", error)
             raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "cannot begin a session", _BUSY) from None
 
-    def _end(self, host: HttpHost) -> None:
-        """Let a session be found no more, and its server end."""
+    def _lose(self, host: HttpHost) -> None:
+        """Let a session be found no more."""
         self._hosts = {name: other for name, other in self._hosts.items() if other is not host}
+        self._refused = {client: other for client, other in self._refused.items() if other is not host}
         self._alone = {
             client: rest for client, hosts in self._alone.items() if (rest := [one for one in hosts if one is not host])
         }
+
+    def _end(self, host: HttpHost) -> None:
+        """Let a session be found no more, and its server end."""
+        self._lose(host)
         if host.ended.is_set():
             self._ending.discard(host)
         else:
@@ -321,7 +329,7 @@ class Listener:
         for known in self._alone.get(client, ()) if client is not None else ():
             if not known.router.waits_for(message):
                 return known, ""
-        host = self._begin(request)
+        host = (self._refused.pop(_asker(request), None) if opens else None) or self._begin(request)
         self._note_caller(host, request)
         if client is not None:
             self._alone.setdefault(client, []).append(host)
@@ -344,10 +352,10 @@ class Listener:
             if isinstance(message, dict) or not streams:
                 line = await stream.answer(_JSON_WAIT_S if streams else None)
                 if line is not None:
-                    self._check(host)
+                    self._check(request, host)
                     return Response(line, media_type=_JSON, headers=dict(headers))
             handed_on = True
-            return self._events(host, stream, 0, headers)
+            return self._events(request, host, stream, 0, headers)
         finally:
             if not handed_on:
                 stream.leave()
@@ -366,21 +374,40 @@ class Listener:
         if stream is host.router.standing and stream.readers:
             raise _Refused(HTTPStatus.CONFLICT, "this session has a stream already")
         stream.readers += 1
-        return self._events(host, stream, after, {})
+        return self._events(request, host, stream, after, {})
 
-    def _events(self, host: HttpHost, stream: Stream, after: int, headers: Mapping[str, str]) -> Response:
+    def _events(
+        self, request: Request, host: HttpHost, stream: Stream, after: int, headers: Mapping[str, str]
+    ) -> Response:
         def closed() -> None:
             stream.leave()
             if stream.modern and stream.unanswered:
                 self._tasks.add(task := asyncio.create_task(host.give_up(stream)))
                 task.add_done_callback(self._tasks.discard)
-            self._check(host)
+            self._check(request, host)
 
         return _EventResponse(stream, after, headers, closed)
 
-    def _check(self, host: HttpHost) -> None:
-        """End a session that its server has refused: what a client sends to find out what a server speaks."""
-        if host.router.refused:
+    def _check(self, request: Request, host: HttpHost) -> None:
+        """See to a session that its server has refused: what a client begins with to find out what a server speaks.
+
+        Its next try gets the same server, as it would over standard input and output.
+        """
+        if not host.router.refused or host.ended.is_set() or host in self._refused.values():
+            return
+        opened = host in self._hosts.values()
+        self._lose(host)
+        if opened:
+            self._end(host)
+            return
+        before = self._refused.pop(_asker(request), None)
+        if before:
+            self._end(before)
+        self._refused[_asker(request)] = host
+        asyncio.get_running_loop().call_later(_SPARE_S, self._end_spare, host)
+
+    def _end_spare(self, host: HttpHost) -> None:
+        if host in self._refused.values():
             self._end(host)
 
 
@@ -430,15 +457,18 @@ def _requests(message: JsonValue) -> list[JsonObject]:
 
 
 def _client(request: Request, message: JsonValue) -> str | None:
-    """Who sends requests of the later era, as a digest; None when they are not of it."""
+    """Who sends requests of the later era, None when they are not of it."""
     requests = _requests(message)
     if not requests or not all(version_of(each) for each in requests):
         return None
+    return f"{_asker(request)} {jsonvalue.canonical(_meta(requests[0]).get(_CLIENT)).decode()}"
+
+
+def _asker(request: Request) -> str:
+    """Where a request comes from, as a digest: it may hold credentials."""
     known = [
         request.client.host if request.client else "",
-        request.headers.get("authorization", ""),
-        request.headers.get("user-agent", ""),
-        jsonvalue.canonical(_meta(requests[0]).get(_CLIENT)).decode(),
+        *(request.headers.get(name, "") for name in ("authorization", "user-agent", _HOST_SESSION)),
     ]
     return hashlib.sha256("\n".join(known).encode("utf-8", "replace")).hexdigest()
 

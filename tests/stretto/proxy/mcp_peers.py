@@ -6,21 +6,27 @@ import asyncio
 import base64
 import os
 import re
+import socket
+import subprocess
 import sys
+import time
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import anyio
 import mcp_types as types
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, FileUrl
 
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from mcp.client.context import ClientRequestContext
@@ -54,6 +60,69 @@ class Peer:
         """The same server behind the proxy, which gets these options."""
         env = {"PYTHONPATH": str(ROOT), **self.env}
         return Peer((*PROXY, *options, "--", *self.command), env, self.cwd)
+
+    @asynccontextmanager
+    async def transport(self, errlog: Path) -> AsyncIterator[Any]:
+        """What a client speaks to; the server runs for as long."""
+        parameters = StdioServerParameters(
+            command=self.command[0], args=[*self.command[1:]], env={**os.environ, **self.env}, cwd=self.cwd
+        )
+        with errlog.open("a", encoding="utf-8") as errors:
+            yield stdio_client(parameters, errlog=errors)
+
+
+@dataclass(frozen=True)
+class WebPeer(Peer):
+    """A server that listens, started for each conversation; without a command it runs already."""
+
+    url: str = ""
+
+    @asynccontextmanager
+    async def transport(self, errlog: Path) -> AsyncIterator[Any]:
+        """See `Peer.transport`."""
+        with serving(self, errlog) as url:
+            yield streamable_http_client(url, max_sse_event_size=None)
+
+
+@contextmanager
+def serving(peer: WebPeer, errlog: Path) -> Iterator[str]:
+    """Start a server that listens, and end it; its URL is what it says on standard error, unless that is known."""
+    if not peer.command:
+        yield peer.url
+        return
+    with errlog.open("a", encoding="utf-8") as errors:
+        begun = errlog.stat().st_size
+        process = subprocess.Popen(
+            peer.command, env={**os.environ, **peer.env}, cwd=peer.cwd, stdout=subprocess.DEVNULL, stderr=errors
+        )
+        url, until = peer.url, time.monotonic() + PATIENCE
+        try:
+            while not (url and _answers(url)):
+                time.sleep(0.05)
+                assert process.poll() is None, errlog.read_text()
+                assert time.monotonic() < until, errlog.read_text()
+                said = re.search(r"listening on (http\S+)", errlog.read_bytes()[begun:].decode())
+                url = url or (said[1] if said else "")
+            yield url
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+def _answers(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        socket.create_connection((str(parts.hostname), parts.port or 80), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
 
 
 @dataclass(frozen=True)
@@ -123,13 +192,11 @@ def converse(peer: Peer, steps: Sequence[Step], *, mode: str, errlog: Path, **cl
 
 async def _converse(peer: Peer, steps: Sequence[Step], mode: str, errlog: Path, options: dict[str, Any]) -> list[Any]:
     ears = Ears()
-    parameters = StdioServerParameters(
-        command=peer.command[0], args=[*peer.command[1:]], env={**os.environ, **peer.env}, cwd=peer.cwd
-    )
-    with anyio.fail_after(PATIENCE), errlog.open("a", encoding="utf-8") as errors:
-        async with Client(
-            stdio_client(parameters, errlog=errors), mode=mode, message_handler=ears.take, cache=None, **options
-        ) as client:
+    with anyio.fail_after(PATIENCE):
+        async with (
+            peer.transport(errlog) as transport,
+            Client(transport, mode=mode, message_handler=ears.take, cache=None, **options) as client,
+        ):
             talk = Talk(client, ears)
             record = [
                 [

@@ -23,14 +23,18 @@ from tests.conftest import ROOT
 from tests.stretto.proxy.mcp_peers import (
     ANY,
     HANDSHAKE,
+    PROXY,
     Peer,
     Step,
+    WebPeer,
     abandoned,
     converse,
     differences,
     elicited,
+    free_port,
     roots,
     sampled,
+    serving,
     together,
     tool,
 )
@@ -307,6 +311,47 @@ def test_a_client_hears_the_same_from_a_real_server_with_and_without_the_proxy(
     assert differences(alone, heard(world.peer.behind(*options))) == []
     if options:
         _check_recording(recorded, {item[0]: item[1] for item in alone})
+
+
+@pytest.mark.parametrize("mode", [HANDSHAKE, ANY])
+@pytest.mark.parametrize("world_of", [time_world, git_world, files_world, everything_world])
+def test_a_client_over_http_hears_from_a_server_of_standard_input_what_others_hear(
+    world_of: Callable[[Path, pytest.FixtureRequest], World], mode: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    world = world_of(tmp_path, request)
+    recorded = tmp_path / "recorded"
+
+    def heard(server: Peer) -> list[Any]:
+        world.lay()
+        return converse(server, [*world.steps, *ASKED_OF_ALL], mode=mode, errlog=tmp_path / "stderr", **world.client)
+
+    alone = heard(world.peer)
+    listening = world.peer.behind("--record", str(recorded), "--listen", "0")
+    assert differences(alone, heard(WebPeer(listening.command, listening.env, listening.cwd))) == []
+    _check_recording(recorded, {item[0]: item[1] for item in alone})
+
+
+@pytest.mark.parametrize("mode", [HANDSHAKE, ANY])
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_client_hears_the_same_from_a_real_server_over_http_with_and_without_the_proxy(
+    mode: str, *, listens: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The client itself speaks over HTTP or over standard input and output."""
+    world = everything_world(tmp_path, request)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/mcp"
+    server = WebPeer((*world.peer.command, "streamableHttp"), {**world.peer.env, "PORT": str(port)}, url=url)
+    recorded = tmp_path / "recorded"
+    options = ["--record", str(recorded), "--upstream", url]
+    front = WebPeer((*PROXY, "--listen", "0", *options), world.peer.env) if listens else peer(*PROXY, *options)
+
+    def heard(one: Peer) -> list[Any]:
+        return converse(one, [*world.steps, *ASKED_OF_ALL], mode=mode, errlog=tmp_path / "stderr", **world.client)
+
+    with serving(server, tmp_path / "server"):
+        alone = heard(WebPeer((), url=url))
+        assert differences(alone, heard(front)) == []
+    _check_recording(recorded, {item[0]: item[1] for item in alone})
 
 
 def _check_recording(place: Path, said: dict[str, Any]) -> None:
