@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -195,7 +196,7 @@ class Listener:
             uvicorn.Config(
                 application,
                 log_config=None,
-                access_log=False,
+                log_level=logging.CRITICAL + 1,  # what it says of connections that break is nobody's business
                 lifespan="off",
                 ws="none",
                 server_header=False,
@@ -271,6 +272,11 @@ class Listener:
             return await self._respond(request)
         except _Refused as refused:
             return refused.response()
+        except ClientDisconnect:
+            return Response()  # that nobody gets
+        except Exception as error:  # noqa: BLE001 - other sessions go on
+            self._faults.note("a request over HTTP failed", error)
+            return _Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "failed; see its standard error", _BUSY).response()
 
     async def _respond(self, request: Request) -> Response:
         self._let_in(request)
