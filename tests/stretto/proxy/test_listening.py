@@ -176,7 +176,7 @@ def test_without_a_token_only_this_machine_and_no_web_page_of_others_is_let_in(
 
 @pytest.mark.parametrize("given", ["", "Bearer ", "Bearer wrong", "bearer right-token", "right-token", "Bearer é"])
 def test_with_a_token_nobody_else_is_let_in(given: str, tmp_path: Path) -> None:
-    with listening(tmp_path, **{"token": "right-token"}) as site:
+    with listening(tmp_path, token="right-token") as site:  # noqa: S106 - is none
         headers = {"authorization": given.encode("latin-1").decode("latin-1")} if given else {}
         request = httpx2.Request("POST", site.listener.url, content=b"{}", headers=_headers(""))
         for name, value in headers.items():
@@ -269,7 +269,7 @@ def test_requests_of_the_later_era_share_a_server_unless_their_ids_do(tmp_path: 
         assert "mcp-session-id" not in first.headers
         pid = first.json()["result"]["pid"]
         assert site.send(ask(2, name="x", _meta=META)).json()["result"]["pid"] == pid
-        with site.stream(ask("same", name="notices", n=1, pause=2, _meta=META)) as open_one:
+        with site.stream(ask("same", name="notices", n=1, pause=PATIENCE, _meta=META)) as open_one:
             assert events(open_one, 1)
             beside = site.send(ask("same", name="x", _meta=META)).json()["result"]["pid"]
             assert beside != pid
@@ -288,7 +288,7 @@ def test_a_client_that_asks_in_the_wrong_era_first_keeps_its_server(tmp_path: Pa
 def test_a_request_whose_id_waits_for_its_answer_is_refused(tmp_path: Path) -> None:
     with listening(tmp_path) as site:
         session = site.begin()
-        with site.stream(ask(1, name="notices", n=1, pause=3), session) as open_one:
+        with site.stream(ask(1, name="notices", n=1, pause=PATIENCE), session) as open_one:
             events(open_one, 1)
             assert site.send(ask(1, name="x"), session).status_code == 409
             assert site.send(ask("1", name="x"), session).json()["id"] == "1"
@@ -324,7 +324,7 @@ def test_the_bytes_of_a_message_reach_the_server_but_for_its_line_ends(tmp_path:
         assert site.send(spaced.replace(b"\n", b"\r\n"), session).json()["id"] == 1
     (log,) = site.logs()
     (line,) = [
-        json.loads(each) for each in log.read_text().splitlines() if '"from":"client"' in each and "\U0001f600" in each
+        json.loads(each) for each in log.read_text().split("\n") if '"from":"client"' in each and "\U0001f600" in each
     ]
     assert line["message"]["params"] == {"name": "é\u2028\U0001f600", "number": 1.0}
 
