@@ -271,7 +271,7 @@ def test_requests_of_the_later_era_share_a_server_unless_their_ids_do(tmp_path: 
         assert site.send(ask(2, name="x", _meta=META)).json()["result"]["pid"] == pid
         with site.stream(ask("same", name="notices", n=1, pause=PATIENCE, _meta=META)) as open_one:
             reading = iter(httpx2.EventSource(open_one))  # which closes the response when it is given up
-            assert next(reading)
+            assert next(reading).data
             beside = site.send(ask("same", name="x", _meta=META)).json()["result"]["pid"]
             assert beside != pid
         client = {"io.modelcontextprotocol/clientInfo": {"name": "other", "version": "1"}}
