@@ -127,6 +127,9 @@ RECORD_QUEUE_BYTES: Final = 64 * 1024 * 1024
 #: Longest wait at a session's end for lines on their way into its log, seconds. 10,000 calls take a few.
 RECORD_FLUSH_S: Final = 10.0
 
+#: Minutes after which a session of a host over HTTP ends in which nothing has crossed. The original's.
+LISTEN_IDLE_MINUTES: Final = 240.0
+
 #: Longest time for which the proxy holds an answer while it looks things up, seconds. The turn that it saves takes a
 #: model several; a lookup in a database or of files takes milliseconds, and what takes longer is left to the agent.
 HELD_SECONDS: Final = 1.0

@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stretto._defaults import RECORD_FLUSH_S, SURPRISE_WINDOW
 from stretto.errors import UsageError
+from stretto.proxy.process import ServerProcess
 from stretto.proxy.relay import Relay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from stretto.deciders.oracle import Oracle
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
     from stretto.proxy.recording import Recording
+    from stretto.proxy.relay import Start
     from stretto.proxy.serving import Serving
     from stretto.speculator import Prepared
 
-__all__ = ["Assembly", "FlowOptions", "Options", "RecordOptions", "Session"]
+__all__ = ["Assembly", "FlowOptions", "Options", "RecordOptions", "Session", "Upstream", "host_session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,19 @@ class FlowOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Upstream:
+    """A server over HTTP: the headers that every request to it has, which may hold credentials."""
+
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What every session of a proxy is to have.
 
     Attributes:
-        command: the server's, without credentials where it is recorded.
+        command: the server's; its URL where it is reached over HTTP.
+        upstream: how it is reached over HTTP; None for a command that is started.
         record: None for no recording.
         flow: None for none.
         guards: file of the checks.
@@ -76,6 +87,7 @@ class Options:
     """
 
     command: Sequence[str]
+    upstream: Upstream | None = None
     record: RecordOptions | None = None
     flow: FlowOptions | None = None
     guards: Path | None = None
@@ -115,16 +127,28 @@ class Assembly:
         self._flow = _prepared(options.flow) if options.flow else None
         self._oracle = _oracle(options.flow.oracle, options.flow.oracle_cache) if options.flow else None
 
-    def session(self, make: Callable[[Sequence[str]], Relay] = Relay, number: int | None = None) -> Session:
+    def session(
+        self,
+        *,
+        stdin: int = 0,
+        stdout: int = 1,
+        number: int | None = None,
+        host_session: str | None = None,
+        caller: Callable[[], str | None] = lambda: None,
+    ) -> Session:
         """Make a session.
 
         Args:
-            make: the relay, given the server's command.
+            stdin: descriptor of what the host writes.
+            stdout: descriptor of what it reads.
             number: of the session, where one process has several.
+            host_session: what it has in common with sessions of the same host with other servers.
+            caller: the value of the ``Authorization`` header that the host has given last; a server over HTTP gets it,
+                and nobody else.
         """
         options = self._options
-        relay = make(options.command)
-        recording = self._recording(number) if options.record else None
+        relay = Relay(options.command, start=self._start(caller), stdin=stdin, stdout=stdout)
+        recording = self._recording(number, host_session) if options.record else None
         if recording:
             relay.taps.append(recording)
         if self._guards:  # what they refuse is recorded, and nobody else sees it
@@ -137,7 +161,15 @@ class Assembly:
             serving.attach(relay)
         return Session(relay, decisions)
 
-    def _recording(self, number: int | None) -> Recording:
+    def _start(self, caller: Callable[[], str | None]) -> Start:
+        upstream = self._options.upstream
+        if upstream is None:
+            return ServerProcess
+        from stretto.proxy.upstream import HttpServer  # noqa: PLC0415 - an HTTP client, which few need
+
+        return partial(HttpServer, headers=upstream.headers, caller=caller)
+
+    def _recording(self, number: int | None, host_session: str | None) -> Recording:
         from stretto.proxy.context import Conversation  # noqa: PLC0415 - a host waits for its server to start
         from stretto.proxy.recording import Recording  # noqa: PLC0415
         from waggle.background import Faults  # noqa: PLC0415
@@ -145,7 +177,6 @@ class Assembly:
         record = self._options.record
         assert record  # noqa: S101 - the caller has looked
         faults = Faults()
-        parent = f"host-{os.getppid()}" if os.name == "posix" else None
         context = self._options.context
         return Recording(
             record.directory,
@@ -157,7 +188,7 @@ class Assembly:
             agent_model=record.agent_model,
             server_name=record.server_name,
             retain_days=record.retain_days,
-            host_session=os.environ.get("STRETTO_SESSION") or parent,
+            host_session=host_session,
             conversation=Conversation(context, faults) if context else None,
             faults=faults,
         )
@@ -201,6 +232,12 @@ class Assembly:
             on_line=decisions,
             oracle=self._oracle,
         )
+
+
+def host_session() -> str | None:
+    """What the proxies have in common that one host has started; None where it cannot be told."""
+    parent = f"host-{os.getppid()}" if os.name == "posix" else None
+    return os.environ.get("STRETTO_SESSION") or parent
 
 
 def _guards(path: Path, context: Path | None) -> Guards:

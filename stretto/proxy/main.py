@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
+import threading
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -21,19 +25,19 @@ from stretto._defaults import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    LISTEN_IDLE_MINUTES,
     LOOKUPS_PER_CALL,
     LOOKUPS_PER_SESSION,
     QUESTIONS_PER_SESSION,
     THRESHOLD,
 )
-from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions
+from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions, Upstream, host_session
 from stretto.proxy.relay import EXIT_FAILED
 from waggle.errors import WaggleError
+from waggle.redact import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stretto.proxy.relay import Relay
+    from collections.abc import Callable, Sequence
 
 __all__ = ["main"]
 
@@ -93,6 +97,45 @@ _OF_FLOW: Final = frozenset(
     }
 )
 _OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
+_OF_LISTEN: Final = frozenset({"listen_token_file", "listen_idle"})
+
+
+_LAST_PORT: Final = 65535
+
+
+class _Address(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``, or a port of this machine alone."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Host and port."""
+        host, _, port = str(value).rpartition(":")
+        if not port.isdecimal() or int(port) > _LAST_PORT:
+            raise click.BadParameter(f"{value!r} is neither HOST:PORT nor PORT", ctx, param)
+        return host.strip("[]") or "127.0.0.1", int(port)
+
+
+class _Header(click.ParamType[tuple[str, str]]):
+    """``NAME=VAR`` as a header's name and its value, which is never shown."""
+
+    name = "header"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """The header."""
+        name, equals, variable = str(value).partition("=")
+        if not equals or not _TOKEN.fullmatch(name) or not variable:
+            raise click.BadParameter("is not NAME=VAR, a header's name and that of an environment variable", ctx, param)
+        text = os.environ.get(variable)
+        if text is None:
+            raise click.BadParameter(f"there is no environment variable {variable}", ctx, param)
+        if not text.isascii() or not text.isprintable() or not text.strip():
+            raise click.BadParameter(f"what {variable} holds cannot be sent as a header", ctx, param)
+        return name.lower(), text.strip()
+
+
+#: A header's name as HTTP allows it, RFC 9110, 5.6.2.
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 _PATH: Final = _OwnPath()
 _SHARE: Final = click.FloatRange(0, 1)
@@ -183,7 +226,30 @@ _SHARE: Final = click.FloatRange(0, 1)
 )
 @click.option("--oracle-cache", type=_PATH, metavar="FILE", help="The answers given before.")
 @click.option("--guards", type=_PATH, metavar="FILE", help="Checks that a call must pass before it reaches the server.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
+@click.option(
+    "--listen",
+    type=_Address(),
+    metavar="ADDR",
+    help="Serve hosts over HTTP at this address, HOST:PORT or PORT, each session with a server of its own.",
+)
+@click.option("--listen-token-file", type=_PATH, metavar="FILE", help="Let in who has the token in this file.")
+@click.option(
+    "--listen-idle",
+    type=click.FloatRange(min=0, min_open=True),
+    default=LISTEN_IDLE_MINUTES,
+    metavar="MIN",
+    help=f"End a session in which nothing has crossed for so many minutes. Default: {LISTEN_IDLE_MINUTES}.",
+)
+@click.option("--upstream", metavar="URL", help="The server is there, and speaks MCP over HTTP.")
+@click.option(
+    "--upstream-header",
+    "upstream_headers",
+    type=_Header(),
+    multiple=True,
+    metavar="NAME=VAR",
+    help="Send it this header, with the value of an environment variable. May be repeated.",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.pass_context
 def _proxy(
     ctx: click.Context,
@@ -197,26 +263,52 @@ def _proxy(
     context: Path | None,
     flow: Path | None,
     guards: Path | None,
+    listen: tuple[str, int] | None,
+    listen_token_file: Path | None,
+    listen_idle: float,
+    upstream: str | None,
+    upstream_headers: tuple[tuple[str, str], ...],
     command: tuple[str, ...],
     **others: Any,
 ) -> int:
     """Stand between an MCP host and an MCP server.
 
-    COMMAND starts the server, which speaks MCP over standard input and output. The host starts this instead; every
-    message passes as it is. With --record the session is recorded, with --flow a flow looks ahead.
+    COMMAND starts the server, which speaks MCP over standard input and output; one over HTTP is named with --upstream.
+    The host starts this instead; every message passes as it is. With --record the session is recorded, with --flow a
+    flow looks ahead.
     """
-    _check(ctx, record=record, context=context, flow=flow, guards=guards)
+    _check(ctx, record=record, context=context, flow=flow, guards=guards, listen=listen)
     settings = Options(
-        command,
+        _server(command, upstream, upstream_headers),
+        Upstream(dict(upstream_headers)) if upstream is not None else None,
         RecordOptions(record, domain, agent_model, server_name, retain_days) if record else None,
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
         context,
     )
-    session = Assembly(settings).session()
-    _pass_signals(session.relay)
+    assembly = Assembly(settings)
     sys.setswitchinterval(_SWITCH_S)
+    if listen:
+        return _listen(assembly, listen, listen_token_file, listen_idle * 60)
+    session = assembly.session(host_session=host_session())
+    _pass_signals(session.relay.stop)
     return session.run()
+
+
+def _listen(assembly: Assembly, address: tuple[str, int], token_file: Path | None, idle_s: float) -> int:
+    """Serve hosts over HTTP until a signal comes, which is how this ends when all is well."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise click.UsageError("--listen needs a web server: pip install 'waggle-stretto[http]'")
+    from stretto.proxy.listening import Listener, bind, read_token  # noqa: PLC0415 - a web server, which few need
+
+    token = read_token(token_file) if token_file else None
+    listener = Listener(assembly, bind(*address, open_to_all=token is not None), token=token, idle_s=idle_s)
+    _pass_signals(listener.stop)
+    _log.warning("listening on %s", listener.url)
+    serving = threading.Thread(target=listener.run, name="stretto-listener", daemon=True)
+    serving.start()
+    serving.join()
+    return EXIT_OK
 
 
 def _flow_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -224,26 +316,44 @@ def _flow_options(given: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("flow_").removesuffix("_id"): value for name, value in given.items()}
 
 
-def _check(ctx: click.Context, **there: Path | None) -> None:
+def _server(command: Sequence[str], upstream: str | None, headers: Sequence[object]) -> Sequence[str]:
+    """The one server that is named: its command, or its URL alone."""
+    if headers and upstream is None:
+        raise click.UsageError("--upstream-header does nothing without --upstream")
+    if bool(command) == (upstream is not None):
+        raise click.UsageError("name one server: either -- COMMAND... or --upstream URL")
+    if upstream is None:
+        return command
+    if find_spec("httpx2") is None:
+        raise click.UsageError("--upstream needs an HTTP client: pip install 'waggle-stretto[http]'")
+    parts = urlsplit(upstream)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise click.UsageError(f"--upstream: {redact_text(upstream)!r} is no http:// or https:// address")
+    return (upstream,)
+
+
+def _check(ctx: click.Context, **there: object) -> None:
     """Refuse what would do nothing."""
     given = {
         name
         for name in ctx.params
         if name not in there and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD)):
+    for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD), ("listen", _OF_LISTEN)):
         if given & names and not there[needed]:
             raise click.UsageError(f"--{min(given & names).replace('_', '-')} does nothing without --{needed}")
+    if there["context"] and there["listen"]:
+        raise click.UsageError("--context is one conversation's, and with --listen there are several")
     if there["context"] and not (there["record"] or there["flow"] or there["guards"]):
         raise click.UsageError("--context does nothing without --record, --flow or --guards")
 
 
-def _pass_signals(relay: Relay) -> None:
-    """Hand what would end this process to the server; what we were told to ignore stays ignored."""
+def _pass_signals(stop: Callable[[int], None]) -> None:
+    """Hand what would end this process to whoever ends it; what we were told to ignore stays ignored."""
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         signum = getattr(signal, name, None)  # Windows has no SIGHUP
         if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
-            signal.signal(signum, lambda number, _: relay.stop(number))
+            signal.signal(signum, lambda number, _: stop(number))
 
 
 class _Notes(logging.Handler):

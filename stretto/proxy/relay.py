@@ -30,7 +30,7 @@ from waggle.background import Faults
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["EXIT_FAILED", "Line", "Relay", "Side", "Tap", "Waits"]
+__all__ = ["EXIT_FAILED", "Line", "Relay", "Server", "Side", "Start", "Tap", "Waits"]
 
 #: Exit status when the proxy itself fails, or cannot start the server.
 EXIT_FAILED: Final = 125
@@ -88,11 +88,44 @@ class Waits:
     tap: float = RECORD_FLUSH_S + 2.0
 
 
+class Server(Protocol):
+    """A server that runs; see `stretto.proxy.process.ServerProcess`, which one mostly is.
+
+    Attributes:
+        input: descriptor to write to the server.
+        output: descriptor to read from it.
+    """
+
+    input: int
+    output: int
+
+    @property
+    def status(self) -> int:
+        """Its exit status."""
+
+    def close_input(self) -> None:
+        """Let it know that nothing more comes."""
+
+    def close_output(self) -> None:
+        """Let it know that nobody reads."""
+
+    def signal(self, signum: int) -> bool:
+        """Send it a signal; False when it has ended."""
+
+    def end_group(self, terminate_s: float) -> None:
+        """End what it has left behind, within this time and a little more, seconds."""
+
+
+#: Starts a server: given its command, and what to call when it has ended. Raises as `ServerProcess` does.
+Start: TypeAlias = "Callable[[Sequence[str], Callable[[], None]], Server]"
+
+
 class Relay:
     """One session between a host and a server that it starts.
 
     Args:
         command: the server's, at least a program.
+        start: starts it.
         taps: asked in this order; of a line that one keeps, later ones are not told. Closed in the opposite order.
         stdin: descriptor of what the host writes.
         stdout: descriptor of what it reads.
@@ -108,6 +141,7 @@ class Relay:
         self,
         command: Sequence[str],
         *,
+        start: Start = ServerProcess,
         taps: Iterable[Tap] = (),
         stdin: int = 0,
         stdout: int = 1,
@@ -117,6 +151,7 @@ class Relay:
     ) -> None:
         self.taps = list(taps)
         self._command = command
+        self._start = start
         self._stdin = stdin
         self._host = Outlet(stdout)
         self._server: Outlet | None = None
@@ -169,7 +204,7 @@ class Relay:
             The server's exit status, 128+n when signal n ended it; `EXIT_FAILED` when the proxy failed.
         """
         try:
-            process = ServerProcess(self._command, lambda: self._events.put("exit"))
+            process = self._start(self._command, lambda: self._events.put("exit"))
         except (OSError, ValueError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or error
             _log.error("%s cannot be started: %s", self._command[0], reason)
@@ -192,13 +227,13 @@ class Relay:
         self._close_taps()
         return EXIT_FAILED if self._crashed else process.status
 
-    def _from_host(self, process: ServerProcess, server: Outlet) -> None:
+    def _from_host(self, process: Server, server: Outlet) -> None:
         self._pump("host", self._stdin, server, lambda tap, line: tap.from_host(line))
         if server.shut(self._waits.terminate):
             process.close_input()
         self._events.put("host")
 
-    def _from_server(self, process: ServerProcess) -> None:
+    def _from_server(self, process: Server) -> None:
         self._pump("server", process.output, self._host, lambda tap, line: tap.from_server(line))
         process.close_output()
         self._drained = True
@@ -254,7 +289,7 @@ class Relay:
 
     # --- the end ------------------------------------------------------------------------------------------------
 
-    def _until_exit(self, process: ServerProcess) -> None:
+    def _until_exit(self, process: Server) -> None:
         """Wait until the server has ended, and end it when the session is over."""
         event = self._events.get()
         if event == "exit":
@@ -274,7 +309,7 @@ class Relay:
         process.signal(KILL)
         self._exits(self._waits.kill)
 
-    def _end_input(self, process: ServerProcess) -> None:
+    def _end_input(self, process: Server) -> None:
         if self._server and self._server.shut(0):
             process.close_input()
 
