@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Listening", "Upstream", "Wrapped", "next_steps"]
 
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})")
+_ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):)?([0-9]{1,5})")
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([A-Za-z_][A-Za-z0-9_]*)")
 _BLANK: Final = re.compile(r"[\s\x00-\x20\x7f]")
 _PORTS: Final = range(1, 1 << 16)
@@ -82,7 +82,7 @@ class Listening:
     """Where the proxy serves Streamable HTTP itself.
 
     Attributes:
-        address: ``HOST:PORT``.
+        address: ``HOST:PORT``, or ``PORT`` of this machine alone.
         token_file: whoever calls has to know what is in there; None when anybody may call, who then is on this machine.
 
     Raises:
@@ -95,8 +95,8 @@ class Listening:
     def __post_init__(self) -> None:
         found = _ADDRESS.fullmatch(self.address)
         if not found or int(found[2]) not in _PORTS:
-            raise UsageError(f"--listen {self.address} is not HOST:PORT, such as 127.0.0.1:8123")
-        if self.token_file is None and not _is_loopback(found[1]):
+            raise UsageError(f"--listen {self.address} is neither HOST:PORT nor PORT")
+        if self.token_file is None and found[1] and not _is_loopback(found[1]):
             danger = "can be reached from other machines; give a token with --listen-token-file, or listen on 127.0.0.1"
             raise UsageError(f"--listen {self.address} {danger}")
 
@@ -104,7 +104,7 @@ class Listening:
     def url(self) -> str:
         """What a host on this machine calls."""
         host, _, port = self.address.rpartition(":")
-        return f"http://{_EVERYWHERE.get(host, host)}:{port}/mcp"
+        return f"http://{_EVERYWHERE.get(host, host) or '127.0.0.1'}:{port}/mcp"
 
     @property
     def words(self) -> tuple[str, ...]:

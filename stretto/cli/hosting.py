@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["init"]
 
 _FILE: Final = click.Path(path_type=Path)
+_FOR_HTTP: Final = ("httpx2", "starlette", "uvicorn")  #: what the extra ``http`` brings
 
 
 @click.command("init")
@@ -47,8 +49,8 @@ _FILE: Final = click.Path(path_type=Path)
 @click.option(
     "--listen",
     "address",
-    metavar="HOST:PORT",
-    help="The proxy is called here, over Streamable HTTP: you start it, and not the host.",
+    metavar="ADDR",
+    help="The proxy is called here, HOST:PORT or PORT, over Streamable HTTP: you start it, and not the host.",
 )
 @click.option(
     "--listen-token-file",
@@ -59,7 +61,7 @@ _FILE: Final = click.Path(path_type=Path)
 )
 @click.option("--flow", "flow_path", type=_FILE, metavar="FLOW", help="Serve this flow. Default: record only.")
 @click.option("--shadow", is_flag=True, help="The flow only watches: it decides and logs, and looks nothing up.")
-@click.option("--waggle", is_flag=True, help="Let waggle's routes of the project act, too.")
+@click.option("--waggle", is_flag=True, help="Let the routes of the project that the proxy is started in act, too.")
 @click.option(
     "--record",
     type=_FILE,
@@ -141,6 +143,8 @@ def init(
         _render.out((line or jsonvalue.pretty(configuration)).removesuffix("\n"))
         if shutil.which(PROXY) is None:
             _render.note(f"{PROXY} is not on the PATH; {host.title} may need its whole path, beside that of stretto")
+        if (wrapped.upstream or wrapped.listen) and not all(map(find_spec, _FOR_HTTP)):
+            _render.note(f"{PROXY} needs more than is installed for HTTP: pip install 'waggle-stretto[http]'")
         for number, step in enumerate(steps, 1):
             _render.note(f"{number}. {step}")
     return EXIT_OK

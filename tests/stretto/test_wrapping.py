@@ -96,6 +96,7 @@ def test_a_host_calls_a_proxy_that_listens_and_starts_any_other() -> None:
     ("address", "url"),
     [
         ("127.0.0.1:8123", "http://127.0.0.1:8123/mcp"),
+        ("8123", "http://127.0.0.1:8123/mcp"),
         ("localhost:1", "http://localhost:1/mcp"),
         ("[::1]:65535", "http://[::1]:65535/mcp"),
         ("0.0.0.0:8123", "http://127.0.0.1:8123/mcp"),
@@ -153,11 +154,9 @@ def test_credentials_do_not_stand_in_an_address() -> None:
     assert "s3cret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "address", ["", "8123", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:8123", "a b:1", ":1"]
-)
+@pytest.mark.parametrize("address", ["", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "::1:8123", "a b:1", ":1"])
 def test_an_address_is_a_host_and_a_port(address: str) -> None:
-    with pytest.raises(UsageError, match="is not HOST:PORT"):
+    with pytest.raises(UsageError, match="is neither HOST:PORT nor PORT"):
         Listening(address, TOKEN)
 
 
@@ -167,6 +166,7 @@ def test_an_address_that_others_reach_needs_a_token(address: str) -> None:
         Listening(address)
     assert Listening(address, TOKEN).address == address
     assert Listening("127.9.9.9:8123").token_file is None
+    assert Listening("8123").token_file is None
 
 
 @given(st.text(), st.text())

@@ -166,7 +166,7 @@ def test_what_cannot_be_done_is_one_line(here: Path) -> None:
     assert refused(*init("json", "--write")).startswith("--write needs a host with a file of its own")
     assert refused(*init("json", "--flow", "nowhere.json")).startswith("nowhere.json: ")
     assert refused(*init("json", "--shadow")) == "--shadow lets a flow watch; give it with --flow"
-    assert refused("init", "--host", "json", "--domain", "shop").endswith("give its command after --")
+    assert refused("init", "--host", "json", "--domain", "shop").endswith("or its command after --")
     assert "cannot be a domain" in refused("init", "--host", "json", "--domain", "../x", *SERVER)
     assert run("init", "--host", "emacs", "--domain", "x", *SERVER).exit_code == 2
 
@@ -299,11 +299,20 @@ def test_what_vs_code_has_to_ask_for_is_added_to_what_it_asks_for(here: Path) ->
         (("--upstream-header", "A=B", *SERVER), "give its URL with --upstream"),
         (("--listen-token-file", "t", *SERVER), "give its address with --listen"),
         (("--listen", "0.0.0.0:8123", *SERVER), "can be reached from other machines"),
-        (("--listen", "8123", *SERVER), "is not HOST:PORT"),
+        (("--listen", "here", *SERVER), "is neither HOST:PORT nor PORT"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(here: Path, given: tuple[str, ...], told: str) -> None:
     assert told in refused(*called("json", *given))
+
+
+def test_what_the_proxy_needs_for_http_is_told_when_it_is_not_there(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "[http]" not in run(*called("json", *CALLED)).stderr
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    assert "for HTTP: pip install 'waggle-stretto[http]'\n" in run(*called("json", *CALLED)).stderr
+    assert "[http]" not in run(*init("json")).stderr
 
 
 def test_claude_desktop_is_not_told_to_call_what_it_cannot(here: Path) -> None:
@@ -311,10 +320,10 @@ def test_claude_desktop_is_not_told_to_call_what_it_cannot(here: Path) -> None:
     assert said == "Claude Desktop has no servers in its file that are called; leave out --listen"
 
 
-@pytest.mark.parametrize("listen", [(), ("--listen", "127.0.0.1:0")], ids=["started", "called"])
-def test_options_of_a_server_that_is_called_are_those_of_the_proxy(listen: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("more", [(), ("--listen", "127.0.0.1:0"), ("--waggle",)], ids=["started", "called", "waggle"])
+def test_options_of_a_server_that_is_called_are_those_of_the_proxy(more: tuple[str, ...]) -> None:
     """What ``init`` writes is parsed by the proxy, which then misses the variable of the header."""
-    options = [*listen, "--waggle", *CALLED]
+    options = [*more, *CALLED]
     program = str(Path(sys.executable).with_name("stretto-proxy"))
     env = {name: value for name, value in os.environ.items() if name != "SHOP_KEY"}
     done = subprocess.run([program, *options], input=b"", capture_output=True, timeout=60, check=False, env=env)
