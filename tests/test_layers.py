@@ -44,6 +44,7 @@ LAYERS = {
         {"bindings", "permits"},
         {"model"},
         {"sessions", "block"},
+        {"wrapping", "configured"},
         {"hosts", "jsonedit"},
         {"errors", "_defaults", "place"},
     ],

@@ -294,7 +294,8 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
     "init": {
         "host": "the host given",
         "domain": "the name given",
-        "command[]": "what the host starts, word by word",
+        "command[]": "what the host starts, word by word; with --listen what you start",
+        "url": "where the host calls the proxy, with --listen; else null",
         "configuration.*": "the host's configuration with this server alone",
         "line": "the line for the shell that adds it; null for hosts but claude-code",
         "dry_run": "whether nothing was written",

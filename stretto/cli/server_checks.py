@@ -1,21 +1,25 @@
-"""What ``stretto doctor`` looks at in servers: how hosts start them, their tools, and what a flow expects of those.
+"""What ``stretto doctor`` looks at in servers: how hosts reach them, their tools, and what a flow expects of those.
 
-Nothing is started that was not asked for: a project's file may come from anybody. Not responsible for what else a user
-may have to put right (`stretto.cli.diagnosing`).
+Nothing is started or called that was not asked for: a project's file may come from anybody. Not responsible for what
+else a user may have to put right (`stretto.cli.diagnosing`).
 """
 
 from __future__ import annotations
 
+import os
+import shlex
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stretto._defaults import SERVER_SECONDS
-from stretto.cli.hosting import places_of
+from stretto.cli.hostfile import places_of
 from stretto.cli.jsonfile import read_json
+from stretto.configured import configured
 from stretto.diagnosis import compared, kinds, tool_line
 from stretto.errors import FlowError, UsageError
 from stretto.flow.file import read_flow
-from stretto.hosts import HOSTS, configured
+from stretto.hosts import HOSTS
 from stretto.proxy.client import ServerFault, list_tools
 from waggle.cli.diagnosing import Check
 from waggle.errors import WaggleError
@@ -23,11 +27,13 @@ from waggle.errors import WaggleError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from stretto.configured import Configured
     from stretto.flow.model import Flow
-    from stretto.hosts import Configured, Host
+    from stretto.hosts import Host
 
 __all__ = ["configured_servers", "look_at"]
 
+_BY_HAND: Final = "start it by hand to see why"
 _LEARN: Final = "learn the flow anew from sessions with the server as it is"
 
 
@@ -35,7 +41,7 @@ def configured_servers(*, start: bool, flow: Flow | None) -> Iterator[Check]:
     """Look at the servers of the known hosts.
 
     Args:
-        start: start them and list their tools.
+        start: start them, or call them, and list their tools.
         flow: that is compared with the one that is called as its domain; others with the flow they are served with.
     """
     met = False
@@ -51,7 +57,7 @@ def configured_servers(*, start: bool, flow: Flow | None) -> Iterator[Check]:
                 continue
             seen.add(path)
             try:
-                found = configured(read_json(path), Path.cwd()) if path.is_file() else ()
+                found = configured(read_json(path), Path.cwd(), os.environ) if path.is_file() else ()
             except UsageError as error:
                 yield Check(f"servers of {host.title}", "note", str(error), "give a server's command after --")
                 continue
@@ -67,11 +73,13 @@ def configured_servers(*, start: bool, flow: Flow | None) -> Iterator[Check]:
 def _server(host: Host, path: Path, server: Configured, *, start: bool, flow: Flow | None) -> Iterator[Check]:
     name = f"server {server.name}"
     how = "behind the proxy" if server.wrapped else "without the proxy"
-    yield Check(
-        name, "ok", f"{host.title} starts it {how}, {path}" if server.command else f"{host.title} has it, {path}"
-    )
+    yield Check(name, "ok", f"{host.title} {f'starts it {how}' if server.started else 'calls it'}, {path}")
     if server.problem:
-        yield Check(name, "note", server.problem)
+        yield Check(name, "problem", server.problem, server.remedy)
+    if server.token_file:
+        yield from _token_file(name, server.token_file, server.cwd)
+    if server.unseen:
+        yield Check(name, "note", server.unseen)
         return
     if server.flow and flow is None:
         try:
@@ -79,7 +87,22 @@ def _server(host: Host, path: Path, server: Configured, *, start: bool, flow: Fl
         except (FlowError, RuntimeError) as error:
             yield Check(name, "problem", f"its flow cannot be served: {error}", "learn it anew, or take it out there")
     if start:
-        yield from look_at(name, server.command, env=server.env, cwd=server.cwd, flow=flow)
+        remedy = _BY_HAND if server.started else "see that it runs, and what it has to be sent"
+        yield from look_at(name, server.command, env=server.env, cwd=server.cwd, flow=flow, remedy=remedy)
+
+
+def _token_file(name: str, path: str, cwd: str) -> Iterator[Check]:
+    """Whether the proxy can use the file that holds its token."""
+    try:
+        found = (Path(cwd) / Path(path).expanduser()).stat()
+    except (OSError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        yield Check(name, "problem", f"its token file {path} cannot be used: {why}", "write a token into it")
+        return
+    if not stat.S_ISREG(found.st_mode) or not found.st_size:
+        yield Check(name, "problem", f"its token file {path} holds no token", "write a token into it")
+    elif os.name == "posix" and found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield Check(name, "problem", f"its token file {path} can be read by others", f"chmod 600 {shlex.quote(path)}")
 
 
 def look_at(
@@ -89,6 +112,7 @@ def look_at(
     env: Mapping[str, str] | None = None,
     cwd: str = "",
     flow: Flow | None = None,
+    remedy: str = _BY_HAND,
 ) -> Iterator[Check]:
     """Start a server, and look at its tools; never raises for what is wrong with it.
 
@@ -98,11 +122,12 @@ def look_at(
         env: variables beside those of this process.
         cwd: directory it is started in; empty for this process's.
         flow: that expects something of its tools; None for none.
+        remedy: what to do when it does not answer.
     """
     try:
         listed = list_tools(command, patience_s=SERVER_SECONDS, env=env, cwd=cwd or None)
     except ServerFault as error:
-        yield Check(name, "problem", str(error), "start it by hand to see why")
+        yield Check(name, "problem", str(error), remedy)
         return
     tools = listed.manifest
     said = ", ".join(part for part in (listed.name, f"protocol {listed.protocol}", kinds(tools)) if part)

@@ -89,7 +89,9 @@ def redact_logs(
 
 
 @click.command("doctor")
-@click.option("--servers", is_flag=True, help="Start every server that the known hosts have, and list its tools.")
+@click.option(
+    "--servers", is_flag=True, help="Start or call every server that the known hosts have, and list its tools."
+)
 @click.option(
     "--flow",
     "flow_path",
@@ -104,8 +106,8 @@ def doctor(*, servers: bool, flow_path: Path | None, as_json: bool, command: tup
 
     One line each on versions, programs, the data directory (STRETTO_HOME, or the platform's place), the flows and the
     logs in it, and the servers of the known hosts; what is wrong comes with what to do about it, and the exit code is
-    1. A server is started only when asked for, by --servers or by its COMMAND: then its tools are listed with what they
-    take, and compared with the flow it is served with.
+    1. A server is started, or called over HTTP with the headers of its entry, only when asked for, by --servers or by
+    its COMMAND: then its tools are listed with what they take, and compared with the flow it is served with.
     """
     if command and servers:
         raise UsageError("--servers looks at those that hosts have; leave it out, or the command")

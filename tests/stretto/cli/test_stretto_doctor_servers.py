@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.stretto.cli.stretto_cli_support import RETAIL_5, ran_json, refused
 from tests.stretto.cli.test_stretto_command import documented
+from tests.stretto.http_shop import http_shop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.stretto.http_shop import Shop
 
 DEMO = (sys.executable, "-m", "stretto.proxy.demo_server")
 
@@ -64,13 +72,13 @@ def test_a_flow_that_expects_other_tools_is_1_and_says_which(here: Path) -> None
 def test_servers_of_hosts_are_started_only_when_that_is_asked_for(own_home: Path, here: Path) -> None:
     marker = here / "started"
     script = f"open({str(marker)!r}, 'w').close()"
-    path = cursor(own_home, mine={"command": sys.executable, "args": ["-c", script]}, far={"url": "https://x"})
+    path = cursor(
+        own_home, mine={"command": sys.executable, "args": ["-c", script]}, far={"type": "sse", "url": "https://x"}
+    )
     said = checks()
-    assert [each["found"] for each in said] == [
-        f"Cursor has it, {path}",
-        "it is called over the network; only servers that are started are looked at",
-        f"Cursor starts it without the proxy, {path}",
-    ]
+    calls, over_sse, starts = (each["found"] for each in said)
+    assert (calls, starts) == (f"Cursor calls it, {path}", f"Cursor starts it without the proxy, {path}")
+    assert over_sse.startswith("it is called over HTTP+SSE")
     assert not marker.exists()
     (*_, problem) = checks("--servers", code=1)
     assert marker.exists()
@@ -83,7 +91,7 @@ def test_a_file_is_read_once_where_the_project_is_the_users_home(
 ) -> None:
     monkeypatch.chdir(own_home)
     cursor(own_home, far={"url": "https://x"})
-    assert len(checks()) == 2
+    assert len(checks()) == 1
 
 
 def test_a_server_behind_the_proxy_is_looked_at_itself_and_compared_with_its_flow(own_home: Path, here: Path) -> None:
@@ -149,3 +157,93 @@ def test_options_that_do_not_go_together_are_refused(here: Path) -> None:
     assert refused("doctor", "--flow", RETAIL_5).startswith("--flow is compared with a server")
     assert refused("doctor", "--servers", "--", "x").startswith("--servers looks at those that hosts have")
     assert refused("doctor", "--flow", "gone.json", "--servers").startswith("gone.json: ")
+
+
+# --- servers that are called ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    with http_shop("Bearer s3cret") as running:
+        yield running
+
+
+def test_a_server_that_is_called_lists_its_tools_with_what_its_entry_sends(
+    own_home: Path, here: Path, shop: Shop
+) -> None:
+    path = cursor(own_home, shop={"url": shop.url, "headers": {"Authorization": "Bearer s3cret"}})
+    assert [each["found"] for each in checks()] == [f"Cursor calls it, {path}"]
+    assert not shop.keys  # nobody called it unasked
+    said = found("--servers")
+    assert said["server shop"]["found"].startswith("http-shop 7, protocol ")
+    assert said["server shop: get_order"]["found"].startswith("reads; takes order_id:string!")
+    assert said["server shop: cancel_order"]["found"].startswith("writes; takes order_id:string!")
+    assert set(shop.keys) == {"Bearer s3cret"}
+
+
+def test_a_server_that_is_called_behind_the_proxy_is_looked_at_and_nothing_is_recorded(
+    own_home: Path, here: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_KEY", "Bearer s3cret")
+    args = ["--record", str(here / "r"), "--upstream", shop.url, "--upstream-header", "Authorization=SHOP_KEY"]
+    cursor(own_home, shop={"command": "stretto-proxy", "args": args})
+    assert found()["server shop"]["found"].startswith("Cursor starts it behind the proxy")
+    assert found("--servers")["server shop"]["found"].startswith("http-shop 7, protocol ")
+    assert not (here / "r").exists()
+
+
+def test_a_server_that_refuses_its_caller_is_a_problem_and_the_key_is_not_repeated(
+    own_home: Path, here: Path, shop: Shop
+) -> None:
+    cursor(own_home, shop={"url": shop.url, "headers": {"Authorization": "Bearer wr0ng"}})
+    problem = found("--servers", code=1)["server shop"]
+    assert (problem["state"], problem["remedy"]) == ("problem", "see that it runs, and what it has to be sent")
+    assert "wr0ng" not in str(problem)
+    assert set(shop.keys) == {"Bearer wr0ng"}
+
+
+def test_a_server_that_nobody_runs_is_a_problem(own_home: Path, here: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    cursor(own_home, shop={"url": f"http://127.0.0.1:{port}/mcp"})
+    assert found("--servers", code=1)["server shop"]["state"] == "problem"
+
+
+def test_what_an_entry_needs_and_is_not_there_is_told_before_anything_is_called(own_home: Path, here: Path) -> None:
+    args = ["--upstream", "https://shop.test/mcp", "--upstream-header", "Authorization=SHOP_KEY"]
+    cursor(own_home, shop={"command": "stretto-proxy", "args": args})
+    note = checks("--servers")[-1]
+    assert note["state"] == "note"
+    assert note["found"].startswith("the variable SHOP_KEY of its header Authorization is set neither")
+
+
+def test_a_host_that_starts_a_proxy_that_listens_is_a_problem(own_home: Path, here: Path) -> None:
+    cursor(own_home, shop={"command": "stretto-proxy", "args": ["--listen", "127.0.0.1:8123", "--", "x"]})
+    problem = checks(code=1)[-1]
+    assert problem["state"] == "problem"
+    assert problem["remedy"] == "start it yourself, and give the host its URL: stretto init --listen"
+
+
+@pytest.mark.parametrize(
+    ("mode", "content", "told"),
+    [
+        (0o600, "", "holds no token"),
+        pytest.param(
+            0o644, "t", "can be read by others", marks=pytest.mark.skipif(os.name != "posix", reason="needs modes")
+        ),
+        (None, "", "cannot be used"),
+        (0o600, "t", ""),
+    ],
+)
+def test_a_token_file_is_there_and_the_users_own(
+    own_home: Path, here: Path, mode: int | None, content: str, told: str
+) -> None:
+    token = here / "token"
+    if mode is not None:
+        token.write_text(content)
+        token.chmod(mode)
+    args = ["--listen", "127.0.0.1:8123", "--listen-token-file", "token", "--", "x"]
+    cursor(own_home, shop={"command": "stretto-proxy", "args": args, "cwd": str(here)})
+    said = [each["found"] for each in checks(code=1) if "token file" in each["found"]]
+    assert len(said) == bool(told)
+    assert told in "".join(said)

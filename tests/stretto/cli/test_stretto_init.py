@@ -166,7 +166,7 @@ def test_what_cannot_be_done_is_one_line(here: Path) -> None:
     assert refused(*init("json", "--write")).startswith("--write needs a host with a file of its own")
     assert refused(*init("json", "--flow", "nowhere.json")).startswith("nowhere.json: ")
     assert refused(*init("json", "--shadow")) == "--shadow lets a flow watch; give it with --flow"
-    assert refused("init", "--host", "json", "--domain", "shop").endswith("give its command after --")
+    assert refused("init", "--host", "json", "--domain", "shop").endswith("or its command after --")
     assert "cannot be a domain" in refused("init", "--host", "json", "--domain", "../x", *SERVER)
     assert run("init", "--host", "emacs", "--domain", "x", *SERVER).exit_code == 2
 
@@ -188,3 +188,145 @@ def test_what_the_host_starts_is_a_command_line_that_the_proxy_takes(
 def test_every_key_is_documented(here: Path) -> None:
     documented("init", ran_json(*init("claude-code", "--write")))
     documented("init", ran_json(*init("vscode")))
+
+
+# --- servers that are called, and a proxy that is called -------------------------------------------------------
+
+CALLED = ("--upstream", "https://shop.test/mcp", "--upstream-header", "Authorization=SHOP_KEY")
+
+
+def called(host: str, *more: object) -> Sequence[object]:
+    return ("init", "--host", host, "--domain", "shop", *more)
+
+
+def test_a_server_that_is_called_is_called_by_the_proxy_that_the_host_starts(here: Path, data: Path) -> None:
+    args = ["--record", f"{data}/logs/shop", "--domain", "shop", "--waggle", *CALLED]
+    document = ran_json(*called("claude-desktop", "--waggle", *CALLED))
+    assert document["configuration"] == {"mcpServers": {"shop": {"command": "stretto-proxy", "args": args}}}
+    assert document["next"][0] == "put SHOP_KEY, which is sent as Authorization, into the env of the entry"
+    assert document["url"] is None
+    assert ran_json(*called("vscode", *CALLED))["configuration"] == {
+        "inputs": [{"type": "promptString", "id": "SHOP_KEY", "description": "SHOP_KEY", "password": True}],
+        "servers": {
+            "shop": {
+                "type": "stdio",
+                "command": "stretto-proxy",
+                "args": [arg for arg in args if arg != "--waggle"],
+                "env": {"SHOP_KEY": "${input:SHOP_KEY}"},
+            }
+        },
+    }
+
+
+def test_a_proxy_that_listens_is_started_by_the_user_and_called_by_the_host(here: Path, data: Path) -> None:
+    listen = ("--listen", "127.0.0.1:8123", "--listen-token-file", "token")
+    result = run(*called("claude-code", *listen, *SERVER))
+    assert result.stdout == (
+        "claude mcp add --transport http shop http://127.0.0.1:8123/mcp"
+        " --header 'Authorization: Bearer ${STRETTO_SHOP_TOKEN}'\n"
+    )
+    assert (
+        f"start the proxy, and let it run: stretto-proxy --record {data}/logs/shop --domain shop"
+        f" --listen 127.0.0.1:8123 --listen-token-file {here}/token -- npx -y 'shop server'\n"
+    ) in result.stderr
+    document = ran_json(*called("cursor", "--listen", "127.0.0.1:8123", *CALLED))
+    assert document["configuration"] == {"mcpServers": {"shop": {"url": "http://127.0.0.1:8123/mcp"}}}
+    assert document["url"] == "http://127.0.0.1:8123/mcp"
+    assert document["command"][-6:] == ["--listen", "127.0.0.1:8123", *CALLED]
+    documented("init", document)
+
+
+def test_an_entry_with_a_url_becomes_one_with_a_command(own_home: Path, here: Path) -> None:
+    path = own_home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    first = {"url": "https://shop.test/mcp", "headers": {"Authorization": "Bearer s3cret", "X-Tenant": "7"}, "own": 1}
+    path.write_text(json.dumps({"mcpServers": {"shop": first}}))
+    assert refused(*called("cursor", "--write", *CALLED)).endswith("has a server shop; --force replaces it")
+    result = run(*called("cursor", "--write", "--force", *CALLED))
+    assert result.exit_code == 0
+    entry = json.loads(path.read_text())["mcpServers"]["shop"]
+    assert entry == {
+        "own": 1,
+        "command": "stretto-proxy",
+        "args": entry["args"],
+        "env": {"SHOP_KEY": "${env:SHOP_KEY}"},
+    }
+    assert entry["args"][-4:] == [*CALLED]
+    assert "the headers X-Tenant of the former entry are not sent any more" in result.stderr
+    assert "s3cret" not in result.output
+    assert json.loads(path.with_name("mcp.json.bak").read_text()) == {"mcpServers": {"shop": first}}
+
+
+def test_an_entry_with_a_command_becomes_one_with_a_url_that_is_written_once(own_home: Path, here: Path) -> None:
+    path = own_home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"mcpServers": {"shop": {"command": "npx", "args": ["x"], "env": {"KEY": "s3cret"}}}}))
+    listen = ("--listen", "127.0.0.1:8123")
+    result = run(*called("cursor", "--write", "--force", *listen, *SERVER))
+    assert json.loads(path.read_text()) == {"mcpServers": {"shop": {"url": "http://127.0.0.1:8123/mcp"}}}
+    assert "1. set KEY in the shell that starts the proxy; the former entry did\n" in result.stderr
+    document = ran_json(*called("cursor", "--write", *listen, *SERVER, "--another", "server"))
+    assert document["backup"] is None  # it calls the proxy already, whatever that starts
+
+
+def test_what_vs_code_has_to_ask_for_is_added_to_what_it_asks_for(here: Path) -> None:
+    path = here / ".vscode" / "mcp.json"
+    path.parent.mkdir()
+    other = {"type": "promptString", "id": "other", "password": True}
+    path.write_text(json.dumps({"inputs": [other], "servers": {"a": {"command": "x"}}}))
+    ran(*called("vscode", "--write", *CALLED))
+    content = json.loads(path.read_text())
+    assert [each["id"] for each in content["inputs"]] == ["other", "SHOP_KEY"]
+    assert content["inputs"][0] == other
+    assert list(content["servers"]) == ["a", "shop"]
+    before = path.read_bytes()
+    assert ran_json(*called("vscode", "--write", *CALLED))["backup"] is None
+    assert path.read_bytes() == before
+    path.write_text('{"inputs": {}}')
+    said = refused(*called("vscode", "--write", *CALLED))
+    assert "is no JSON that can be added to (expected an array @ $.inputs)" in said
+    assert path.read_text() == '{"inputs": {}}'
+    assert len(list(path.parent.iterdir())) == 2  # no backup of what was not replaced
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((*CALLED, *SERVER), "leave out --upstream, or the command after --"),
+        ((), "give its URL with --upstream, or its command after --"),
+        (("--upstream", "shop.test"), "--upstream is a URL that begins with http:// or https://"),
+        (("--upstream", "https://x", "--upstream-header", "Authorization"), "--upstream-header is NAME=VAR"),
+        (("--upstream-header", "A=B", *SERVER), "give its URL with --upstream"),
+        (("--listen-token-file", "t", *SERVER), "give its address with --listen"),
+        (("--listen", "0.0.0.0:8123", *SERVER), "can be reached from other machines"),
+        (("--listen", "here", *SERVER), "is neither HOST:PORT nor PORT"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(here: Path, given: tuple[str, ...], told: str) -> None:
+    assert told in refused(*called("json", *given))
+
+
+def test_what_the_proxy_needs_for_http_is_told_when_it_is_not_there(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "[http]" not in run(*called("json", *CALLED)).stderr
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    assert "for HTTP: pip install 'waggle-stretto[http]'\n" in run(*called("json", *CALLED)).stderr
+    assert "[http]" not in run(*init("json")).stderr
+
+
+def test_claude_desktop_is_not_told_to_call_what_it_cannot(here: Path) -> None:
+    said = refused(*called("claude-desktop", "--listen", "127.0.0.1:8123", *SERVER))
+    assert said == "Claude Desktop has no servers in its file that are called; leave out --listen"
+
+
+@pytest.mark.parametrize("more", [(), ("--listen", "127.0.0.1:0"), ("--waggle",)], ids=["started", "called", "waggle"])
+def test_options_of_a_server_that_is_called_are_those_of_the_proxy(more: tuple[str, ...]) -> None:
+    """What ``init`` writes is parsed by the proxy, which then misses the variable of the header."""
+    options = [*more, *CALLED]
+    program = str(Path(sys.executable).with_name("stretto-proxy"))
+    env = {name: value for name, value in os.environ.items() if name != "SHOP_KEY"}
+    done = subprocess.run([program, *options], input=b"", capture_output=True, timeout=60, check=False, env=env)
+    assert done.returncode == 2
+    assert b"SHOP_KEY" in done.stderr
+    assert b"No such option" not in done.stderr
