@@ -7,14 +7,13 @@ file that holds it.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import shlex
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
+from stretto.addresses import header_of, listening_at, server_url
 from stretto.errors import UsageError
 from stretto.hosts import PROXY
 
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Listening", "Upstream", "Wrapped", "next_steps"]
 
 _DOMAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):)?([0-9]{1,5})")
-_HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([A-Za-z_][A-Za-z0-9_]*)")
-_BLANK: Final = re.compile(r"[\s\x00-\x20\x7f]")
-_PORTS: Final = range(1, 1 << 16)
 
 #: Addresses that stand for all of a machine, and the one that it calls itself by.
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - told apart, not bound
@@ -52,24 +47,14 @@ class Upstream:
     headers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # What is wrong is not repeated: it may be a secret.
-        try:
-            parts = urlsplit(self.url)
-        except ValueError:
-            parts = urlsplit("")
-        if parts.scheme not in ("http", "https") or not parts.hostname or _BLANK.search(self.url):
-            raise UsageError("--upstream is a URL that begins with http:// or https://; the one given is none")
-        if "@" in parts.netloc:
-            raise UsageError("--upstream has credentials in it; give them with --upstream-header Authorization=VAR")
-        for number, header in enumerate(self.headers, 1):
-            if not _HEADER.fullmatch(header):
-                rule = "NAME=VAR, where the environment variable VAR holds the value"
-                raise UsageError(f"--upstream-header is {rule}; number {number} of those given is not")
+        server_url(self.url)
+        for header in self.headers:
+            header_of(header)
 
     @property
     def names(self) -> dict[str, str]:
         """The variable of each header."""
-        return dict(header.split("=", 1) for header in self.headers)
+        return dict(map(header_of, self.headers))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -93,12 +78,8 @@ class Listening:
     token_file: PurePath | None = None
 
     def __post_init__(self) -> None:
-        found = _ADDRESS.fullmatch(self.address)
-        if not found or int(found[2]) not in _PORTS:
-            raise UsageError(f"--listen {self.address} is neither HOST:PORT nor PORT")
-        if self.token_file is None and found[1] and not _is_loopback(found[1]):
-            danger = "can be reached from other machines; give a token with --listen-token-file, or listen on 127.0.0.1"
-            raise UsageError(f"--listen {self.address} {danger}")
+        if listening_at(self.address, token=self.token_file is not None)[1] == 0:
+            raise UsageError(f"--listen {self.address} is neither HOST:PORT nor PORT that a host could know")
 
     @property
     def url(self) -> str:
@@ -111,13 +92,6 @@ class Listening:
         """The options that say so."""
         token = () if self.token_file is None else ("--listen-token-file", str(self.token_file))
         return ("--listen", self.address, *token)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 @dataclass(frozen=True, slots=True)

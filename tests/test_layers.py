@@ -46,6 +46,7 @@ LAYERS = {
         {"sessions", "block"},
         {"wrapping", "configured"},
         {"hosts", "jsonedit"},
+        {"addresses"},
         {"errors", "_defaults", "place"},
     ],
 }

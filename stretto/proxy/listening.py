@@ -3,26 +3,20 @@
 Each session has a server of its own. In the era of the handshake it has an id, which comes with the answer to
 ``initialize``; in the later era, where every request stands alone, requests of one client share a session.
 
-Without a token only programs of this machine are let in, and none that a web page has sent. Not responsible for what
-messages say.
+Not responsible for who is let in (`stretto.proxy.admission`) nor for what messages say.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
-import ipaddress
 import logging
-import os
 import secrets
 import signal
-import socket
 import time
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
@@ -30,7 +24,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from stretto.errors import UsageError
+from stretto.proxy.admission import refusal
 from stretto.proxy.http_headers import SESSION_ID, version_of
 from stretto.proxy.http_session import HttpHost
 from stretto.sessions.wire import messages_of
@@ -38,8 +32,8 @@ from waggle import jsonvalue
 from waggle.background import Faults
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
@@ -48,7 +42,7 @@ if TYPE_CHECKING:
     from stretto.proxy.http_streams import Stream
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Listener", "bind", "read_token"]
+__all__ = ["Listener"]
 
 _PATH: Final = "/mcp"  #: of the one endpoint
 
@@ -69,67 +63,6 @@ _EVENTS: Final = "text/event-stream"
 _LAST_EVENT: Final = "last-event-id"
 _HOST_SESSION: Final = "stretto-session"
 _CLIENT: Final = "io.modelcontextprotocol/clientInfo"
-
-_log = logging.getLogger("waggle")
-
-
-def bind(host: str, port: int, *, open_to_all: bool) -> socket.socket:
-    """A socket that listens.
-
-    Args:
-        host: a name or an address of this machine.
-        port: 0 for any that is free.
-        open_to_all: an address is allowed that other machines can reach.
-
-    Raises:
-        UsageError: the address cannot be used, or is not to be.
-    """
-    if not open_to_all and not _is_loopback(host):
-        raise UsageError(
-            f"--listen {host}:{port}: whoever reaches this address could use the server; protect it with"
-            " --listen-token-file, or listen on 127.0.0.1"
-        )
-    # The protocol is named, since asyncio leaves others with Nagle's algorithm, which holds up each answer by 40 ms.
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":  # elsewhere it would let others take the same address
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-        made.listen()
-    except OSError as error:
-        made.close()
-        raise UsageError(f"--listen {host}:{port}: {error.strerror or error}") from None
-    return made
-
-
-def read_token(path: Path) -> str:
-    """The token in a file, which others had better not be able to read: that they can is reported.
-
-    Raises:
-        UsageError: the file cannot be read, or holds no token.
-    """
-    try:
-        token = path.read_text(encoding="utf-8").strip()
-        seen_by_others = os.name == "posix" and path.stat().st_mode & 0o077
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise UsageError(f"--listen-token-file {path}: cannot be read: {reason}") from None
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError(f"--listen-token-file {path}: holds no token: one word of ASCII")
-    if seen_by_others:
-        _log.warning("%s can be read by others; chmod 600 it", path)
-    return token
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether a host's name or address is this machine's own, without asking anybody."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Listener:
@@ -279,7 +212,8 @@ class Listener:
             return _Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "failed; see its standard error", _BUSY).response()
 
     async def _respond(self, request: Request) -> Response:
-        self._let_in(request)
+        if refused := refusal(request.headers, self._token):
+            raise _Refused(*refused)
         name = request.headers.get(SESSION_ID)
         host = self._hosts.get(name) if name else None
         if name and not host:
@@ -294,19 +228,6 @@ class Listener:
             self._end(host)
             return Response(status_code=HTTPStatus.NO_CONTENT)
         return self._listen(request, host)
-
-    def _let_in(self, request: Request) -> None:
-        """Refuse a request of somebody else."""
-        if self._token is not None:
-            given = request.headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode("latin-1", "replace"), f"Bearer {self._token}".encode()):
-                raise _Refused(HTTPStatus.UNAUTHORIZED, "needs the token of --listen-token-file")
-            return
-        origin = request.headers.get("origin")
-        if not _of_this_machine(f"//{request.headers.get('host', '')}"):
-            raise _Refused(HTTPStatus.MISDIRECTED_REQUEST, "is asked for under a name that is not its own")
-        if origin is not None and not _of_this_machine(origin):
-            raise _Refused(HTTPStatus.FORBIDDEN, "is not for the web pages of others")
 
     def _note_caller(self, host: HttpHost, request: Request) -> None:
         if self._token is None:  # else it is our own token, and nobody else's business
@@ -508,10 +429,3 @@ def _takes(request: Request, kind: str) -> bool:
     accept = request.headers.get("accept", "*/*")
     kinds = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     return bool(kinds & {kind, "*/*", f"{kind.partition('/')[0]}/*"})
-
-
-def _of_this_machine(address: str) -> bool:
-    try:
-        return _is_loopback(urlsplit(address).hostname or "")
-    except ValueError:
-        return False

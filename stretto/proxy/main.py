@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
 import sys
 import threading
@@ -16,7 +15,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import click
 
@@ -31,10 +29,10 @@ from stretto._defaults import (
     QUESTIONS_PER_SESSION,
     THRESHOLD,
 )
+from stretto.addresses import header_of, listening_at, server_url
 from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions, Upstream, host_session
 from stretto.proxy.relay import EXIT_FAILED
 from waggle.errors import WaggleError
-from waggle.redact import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,43 +97,6 @@ _OF_FLOW: Final = frozenset(
 _OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
 _OF_LISTEN: Final = frozenset({"listen_token_file", "listen_idle"})
 
-
-_LAST_PORT: Final = 65535
-
-
-class _Address(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``, or a port of this machine alone."""
-
-    name = "address"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
-        """Host and port."""
-        host, _, port = str(value).rpartition(":")
-        if not port.isdecimal() or int(port) > _LAST_PORT:
-            raise click.BadParameter(f"{value!r} is neither HOST:PORT nor PORT", ctx, param)
-        return host.strip("[]") or "127.0.0.1", int(port)
-
-
-class _Header(click.ParamType[tuple[str, str]]):
-    """``NAME=VAR`` as a header's name and its value, which is never shown."""
-
-    name = "header"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """The header."""
-        name, equals, variable = str(value).partition("=")
-        if not equals or not _TOKEN.fullmatch(name) or not variable:
-            raise click.BadParameter("is not NAME=VAR, a header's name and that of an environment variable", ctx, param)
-        text = os.environ.get(variable)
-        if text is None:
-            raise click.BadParameter(f"there is no environment variable {variable}", ctx, param)
-        if not text.isascii() or not text.isprintable() or not text.strip():
-            raise click.BadParameter(f"what {variable} holds cannot be sent as a header", ctx, param)
-        return name.lower(), text.strip()
-
-
-#: A header's name as HTTP allows it, RFC 9110, 5.6.2.
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 _PATH: Final = _OwnPath()
 _SHARE: Final = click.FloatRange(0, 1)
@@ -228,7 +189,6 @@ _SHARE: Final = click.FloatRange(0, 1)
 @click.option("--guards", type=_PATH, metavar="FILE", help="Checks that a call must pass before it reaches the server.")
 @click.option(
     "--listen",
-    type=_Address(),
     metavar="ADDR",
     help="Serve hosts over HTTP at this address, HOST:PORT or PORT, each session with a server of its own.",
 )
@@ -244,7 +204,6 @@ _SHARE: Final = click.FloatRange(0, 1)
 @click.option(
     "--upstream-header",
     "upstream_headers",
-    type=_Header(),
     multiple=True,
     metavar="NAME=VAR",
     help="Send it this header, with the value of an environment variable. May be repeated.",
@@ -263,11 +222,11 @@ def _proxy(
     context: Path | None,
     flow: Path | None,
     guards: Path | None,
-    listen: tuple[str, int] | None,
+    listen: str | None,
     listen_token_file: Path | None,
     listen_idle: float,
     upstream: str | None,
-    upstream_headers: tuple[tuple[str, str], ...],
+    upstream_headers: tuple[str, ...],
     command: tuple[str, ...],
     **others: Any,
 ) -> int:
@@ -280,7 +239,7 @@ def _proxy(
     _check(ctx, record=record, context=context, flow=flow, guards=guards, listen=listen)
     settings = Options(
         _server(command, upstream, upstream_headers),
-        Upstream(dict(upstream_headers)) if upstream is not None else None,
+        Upstream(dict(map(_header, upstream_headers))) if upstream is not None else None,
         RecordOptions(record, domain, agent_model, server_name, retain_days) if record else None,
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
@@ -295,25 +254,27 @@ def _proxy(
     return session.run()
 
 
-def _listen(assembly: Assembly, address: tuple[str, int], token_file: Path | None, idle_s: float) -> int:
+def _flow_options(given: dict[str, Any]) -> dict[str, Any]:
+    """By the names of `FlowOptions`."""
+    return {name.removeprefix("flow_").removesuffix("_id"): value for name, value in given.items()}
+
+
+def _listen(assembly: Assembly, address: str, token_file: Path | None, idle_s: float) -> int:
     """Serve hosts over HTTP until a signal comes, which is how this ends when all is well."""
+    host, port = listening_at(address, token=token_file is not None)
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise click.UsageError("--listen needs a web server: pip install 'waggle-stretto[http]'")
-    from stretto.proxy.listening import Listener, bind, read_token  # noqa: PLC0415 - a web server, which few need
+    from stretto.proxy.admission import bind, read_token  # noqa: PLC0415 - a web server, which few need
+    from stretto.proxy.listening import Listener  # noqa: PLC0415
 
     token = read_token(token_file) if token_file else None
-    listener = Listener(assembly, bind(*address, open_to_all=token is not None), token=token, idle_s=idle_s)
+    listener = Listener(assembly, bind(host, port), token=token, idle_s=idle_s)
     _pass_signals(listener.stop)
     _log.warning("listening on %s", listener.url)
     serving = threading.Thread(target=listener.run, name="stretto-listener", daemon=True)
     serving.start()
     serving.join()
     return EXIT_OK
-
-
-def _flow_options(given: dict[str, Any]) -> dict[str, Any]:
-    """By the names of `FlowOptions`."""
-    return {name.removeprefix("flow_").removesuffix("_id"): value for name, value in given.items()}
 
 
 def _server(command: Sequence[str], upstream: str | None, headers: Sequence[object]) -> Sequence[str]:
@@ -326,10 +287,18 @@ def _server(command: Sequence[str], upstream: str | None, headers: Sequence[obje
         return command
     if find_spec("httpx2") is None:
         raise click.UsageError("--upstream needs an HTTP client: pip install 'waggle-stretto[http]'")
-    parts = urlsplit(upstream)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise click.UsageError(f"--upstream: {redact_text(upstream)!r} is no http:// or https:// address")
-    return (upstream,)
+    return (server_url(upstream),)
+
+
+def _header(text: str) -> tuple[str, str]:
+    """A header's name and its value, which is never shown."""
+    name, variable = header_of(text)
+    value = os.environ.get(variable)
+    if value is None:
+        raise click.UsageError(f"--upstream-header: there is no environment variable {variable}")
+    if not value.isascii() or not value.isprintable() or not value.strip():
+        raise click.UsageError(f"--upstream-header: what {variable} holds cannot be sent as a header")
+    return name.lower(), value.strip()
 
 
 def _check(ctx: click.Context, **there: object) -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
+from stretto.proxy.admission import bind
 from stretto.proxy.assembly import Assembly, Options, RecordOptions
-from stretto.proxy.listening import Listener, bind
+from stretto.proxy.listening import Listener
 from stretto.sessions.log import find_log
 from tests.conftest import ROOT
 from tests.stretto.proxy.relays import PATIENCE, program
@@ -117,7 +118,7 @@ def listening(tmp_path: Path, command: tuple[str, ...] = SERVER, **options: Any)
     """The proxy in front of a server for each host."""
     assembly = Assembly(Options(command, record=RecordOptions(tmp_path / "logs")))
     given: dict[str, Any] = {"idle_s": 600.0} | options
-    listener = Listener(assembly, bind("127.0.0.1", 0, open_to_all=False), **given)
+    listener = Listener(assembly, bind("127.0.0.1", 0), **given)
     serving = threading.Thread(target=listener.run, daemon=True)
     serving.start()
     site = Site(listener, tmp_path / "logs")

@@ -61,7 +61,7 @@ def test_a_server_that_cannot_be_started_is_said_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), b"Missing argument"),
+        ((), b"name one server"),
         (("--nonsense", "--", "x"), b"No such option"),
         (("--retain-days", "7", "--", "x"), b"--retain-days does nothing without --record"),
         (("--flow-shadow", "--", "x"), b"--flow-shadow does nothing without --flow"),
