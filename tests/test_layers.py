@@ -23,7 +23,7 @@ LAYERS = {
         {"cli", "_render"},
         {"evaluate", "playback", "receipts"},
         {"manager"},
-        {"session", "curation"},
+        {"session", "curation", "accounts"},
         {"incremental", "speculation", "replayer", "store", "known", "background", "settings", "settling", "effect"},
         {"script", "singlefile", "skillfile", "ledger", "replay", "recorder", "config", "reach"},
         {"routes", "frontmatter", "markdown"},

@@ -47,6 +47,9 @@ _EVENTS: Final = frozenset(get_args(Event))
 #: Events known only later, and the number that comes with each.
 _SETTLED: Final = {"used": "saved", "detour": "spent", "window": "calls"}
 
+#: Who replays skills of a store; where a record does not say who, it was one of them.
+_OF_SKILLS: Final = frozenset({"routes", "reach"})
+
 #: What a record says where it says nothing.
 _MISSING: Final = {"name": "", "event": "replayed", "at": ""} | dict.fromkeys(["yield", *_SETTLED.values()], 0)
 
@@ -300,7 +303,9 @@ def check_ledger(path: Path) -> LedgerCheck:
 
 
 def compact_ledger(path: Path, keep: Collection[str] | Callable[[], Collection[str]]) -> int:
-    """Drop the records of all other names, and the lines that are no records. A missing file is an empty one.
+    """Drop the records of all other skills, and the lines that are no records. A missing file is an empty one.
+
+    What other strategies than those of skills have replayed, such as flows, is in no store; its records stay.
 
     Reads and replaces under the file's lock, so that nothing appended meanwhile is lost. Lines that are kept stay as
     they are, byte for byte, with keys and events that only a later version knows. Holds what is kept in memory.
@@ -334,10 +339,10 @@ def compact_ledger(path: Path, keep: Collection[str] | Callable[[], Collection[s
 
 
 def _has_name(line: bytes, names: frozenset[str]) -> bool:
-    """Whether a line is a record of one of the names."""
+    """Whether a line is a record of one of the names, or of what is no skill."""
     try:  # as in `_add_up`: everybody waits for the lock meanwhile
         quick = orjson.loads(line)
-        if quick["name"] not in names:
+        if quick["name"] not in names and _is_of_skill(quick):
             return False
         if type(quick["yield"]) is int and (
             "event" not in quick or type(quick.get(_SETTLED[quick["event"]], 0)) is int
@@ -346,7 +351,12 @@ def _has_name(line: bytes, names: frozenset[str]) -> bool:
     except (ValueError, LookupError, TypeError):
         pass
     record = _record_on(line)
-    return record is not None and record["name"] in names
+    return record is not None and (record["name"] in names or not _is_of_skill(record))
+
+
+def _is_of_skill(record: JsonObject) -> bool:
+    strategy = record.get("strategy")
+    return not isinstance(strategy, str) or strategy in _OF_SKILLS
 
 
 def _record_on(line: bytes) -> JsonObject | None:
