@@ -25,7 +25,7 @@ LAYERS = {
         {"manager"},
         {"session", "curation", "accounts"},
         {"incremental", "speculation", "replayer", "store", "known", "background", "settings", "settling", "effect"},
-        {"script", "singlefile", "skillfile", "ledger", "replay", "recorder", "config", "reach"},
+        {"script", "singlefile", "skillfile", "ledger", "compaction", "replay", "recorder", "config", "reach"},
         {"routes", "frontmatter", "markdown"},
         {"miner", "tools", "locate", "redact", "shell", "traces", "extents", "values"},
         {"files", "calls", "named", "transforms"},

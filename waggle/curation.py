@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from waggle import files
 from waggle._defaults import MIN_FAILS, MIN_SETTLED, MIN_USED_SHARE, PROMOTE_PROJECTS, STALE_DAYS
+from waggle.compaction import compact_ledger
 from waggle.errors import CountsError
-from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
+from waggle.ledger import Ledger, LedgerEntry, Stat, read_ledger
 from waggle.reach.table import COUNTS_FILE, forget_rare
 from waggle.routes import Disabled, Scope
 

@@ -19,9 +19,10 @@ from tests import strategies
 from tests.conftest import ROOT
 from tests.waggle.ledger_support import HOUR, NOON, records, relaxed
 from waggle._defaults import LEDGER_LINE_BYTES
+from waggle.compaction import compact_ledger
 from waggle.errors import StoreUnavailable
 from waggle.jsonvalue import dumps
-from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, Stat, check_ledger, compact_ledger, read_ledger
+from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, Stat, check_ledger, read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
