@@ -26,7 +26,7 @@ from stretto._defaults import (
     QUESTIONS_PER_SESSION,
     THRESHOLD,
 )
-from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions
+from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions, WaggleOptions
 from stretto.proxy.relay import EXIT_FAILED
 from waggle.errors import WaggleError
 
@@ -92,7 +92,7 @@ _OF_FLOW: Final = frozenset(
         "oracle_cache",
     }
 )
-_OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
+_OF_RECORD: Final = frozenset({"domain", "agent_model", "retain_days"})
 
 _PATH: Final = _OwnPath()
 _SHARE: Final = click.FloatRange(0, 1)
@@ -108,7 +108,11 @@ _SHARE: Final = click.FloatRange(0, 1)
 @click.option("--record", type=_PATH, metavar="DIR", help="Record the session in this directory.")
 @click.option("--domain", metavar="NAME", help="Field of work, for the record.")
 @click.option("--agent-model", metavar="NAME", help="The agent's model, for the record.")
-@click.option("--server-name", metavar="NAME", help="Tells this server from others of the same agent, for the record.")
+@click.option(
+    "--server-name",
+    metavar="NAME",
+    help="Tells this server from others of the same agent, in the record and in routes.",
+)
 @click.option(
     "--retain-days",
     type=click.IntRange(min=1),
@@ -182,6 +186,17 @@ _SHARE: Final = click.FloatRange(0, 1)
     help="Whom an arbiter asks: answers given before, or made-up ones.",
 )
 @click.option("--oracle-cache", type=_PATH, metavar="FILE", help="The answers given before.")
+@click.option(
+    "--waggle",
+    is_flag=True,
+    help="Learn routes from what the agent does, let them act, and keep a ledger of all lookups.",
+)
+@click.option(
+    "--waggle-project",
+    type=_PATH,
+    metavar="DIR",
+    help="Whose routes and ledger. Default: the project that the proxy is started in.",
+)
 @click.option("--guards", type=_PATH, metavar="FILE", help="Checks that a call must pass before it reaches the server.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
 @click.pass_context
@@ -197,21 +212,25 @@ def _proxy(
     context: Path | None,
     flow: Path | None,
     guards: Path | None,
+    waggle: bool,
+    waggle_project: Path | None,
     command: tuple[str, ...],
     **others: Any,
 ) -> int:
     """Stand between an MCP host and an MCP server.
 
     COMMAND starts the server, which speaks MCP over standard input and output. The host starts this instead; every
-    message passes as it is. With --record the session is recorded, with --flow a flow looks ahead.
+    message passes as it is. With --record the session is recorded, with --flow a flow looks ahead, with --waggle the
+    routes of a project do.
     """
-    _check(ctx, record=record, context=context, flow=flow, guards=guards)
+    _check(ctx, record=record, context=context, flow=flow, guards=guards, waggle=waggle)
     settings = Options(
         command,
         RecordOptions(record, domain, agent_model, server_name, retain_days) if record else None,
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
         context,
+        WaggleOptions(waggle_project, server_name) if waggle else None,
     )
     session = Assembly(settings).session()
     _pass_signals(session.relay)
@@ -224,18 +243,20 @@ def _flow_options(given: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("flow_").removesuffix("_id"): value for name, value in given.items()}
 
 
-def _check(ctx: click.Context, **there: Path | None) -> None:
+def _check(ctx: click.Context, **there: Path | bool | None) -> None:
     """Refuse what would do nothing."""
     given = {
         name
         for name in ctx.params
         if name not in there and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD)):
+    for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD), ("waggle", {"waggle_project"})):
         if given & names and not there[needed]:
             raise click.UsageError(f"--{min(given & names).replace('_', '-')} does nothing without --{needed}")
-    if there["context"] and not (there["record"] or there["flow"] or there["guards"]):
-        raise click.UsageError("--context does nothing without --record, --flow or --guards")
+    if "server_name" in given and not (there["record"] or there["waggle"]):
+        raise click.UsageError("--server-name does nothing without --record or --waggle")
+    if there["context"] and not any(there[name] for name in ("record", "flow", "guards", "waggle")):
+        raise click.UsageError("--context does nothing without --record, --flow, --guards or --waggle")
 
 
 def _pass_signals(relay: Relay) -> None:
