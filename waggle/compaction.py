@@ -5,24 +5,19 @@ Not responsible for which are gone (`waggle.curation`) nor for what records mean
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import orjson
 
 from waggle import files
 from waggle._defaults import LEDGER_LINE_BYTES
-from waggle.ledger import SETTLED, record_on
+from waggle.ledger import SETTLED, is_of_skill, record_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from waggle.jsonvalue import JsonObject
-
 __all__ = ["compact_ledger"]
-
-#: Who replays skills of a store; where a record does not say who, it was one of them.
-_OF_SKILLS: Final = frozenset({"routes", "reach"})
 
 
 def compact_ledger(path: Path, keep: Collection[str] | Callable[[], Collection[str]]) -> int:
@@ -65,16 +60,11 @@ def _has_name(line: bytes, names: frozenset[str]) -> bool:
     """Whether a line is a record of one of the names, or of what is no skill."""
     try:  # as in `_add_up`: everybody waits for the lock meanwhile
         quick = orjson.loads(line)
-        if quick["name"] not in names and _is_of_skill(quick):
+        if quick["name"] not in names and is_of_skill(quick):
             return False
         if type(quick["yield"]) is int and ("event" not in quick or type(quick.get(SETTLED[quick["event"]], 0)) is int):
             return True
     except (ValueError, LookupError, TypeError):
         pass
     record = record_on(line)
-    return record is not None and (record["name"] in names or not _is_of_skill(record))
-
-
-def _is_of_skill(record: JsonObject) -> bool:
-    strategy = record.get("strategy")
-    return not isinstance(strategy, str) or strategy in _OF_SKILLS
+    return record is not None and (record["name"] in names or not is_of_skill(record))

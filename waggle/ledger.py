@@ -32,8 +32,10 @@ __all__ = [
     "Stat",
     "Window",
     "check_ledger",
+    "is_of_skill",
     "read_ledger",
     "read_settled",
+    "read_sources",
     "read_windows",
     "record_on",
 ]
@@ -185,6 +187,11 @@ class Stat:
     net_since: int = 0
 
     @property
+    def is_off(self) -> bool:
+        """Whether it was switched off, and not learned again since; of a skill its file says so."""
+        return self.last_demoted is not None and (self.last_promoted is None or self.last_promoted < self.last_demoted)
+
+    @property
     def net_tokens(self) -> int:
         """Tokens saved less tokens spent; below 0 for what costs more than it saves."""
         return self.saved_tokens - self.spent_tokens
@@ -261,6 +268,32 @@ def read_settled(*paths: Path) -> dict[tuple[str | None, str], Stat]:
     for record in _records(paths, {"used", "detour"}):
         tallies.setdefault((_text(record, "strategy"), cast("str", record["name"])), _Tally()).add(record)
     return {pair: tally.stat() for pair, tally in tallies.items()}
+
+
+def read_sources(path: Path) -> dict[str, str]:
+    """What is in no store and was replayed all the same, such as the sites of a flow; a missing file is an empty one.
+
+    Returns:
+        The strategy that replays it, by name.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    return {
+        cast("str", record["name"]): strategy
+        for record in _records((path,), _EVENTS)
+        if not is_of_skill(record) and (strategy := _text(record, "strategy"))
+    }
+
+
+def is_of_skill(record: JsonObject) -> bool:
+    """Whether a record is of a skill of a store; where it does not say who replays, it is."""
+    strategy = record.get("strategy")
+    return not isinstance(strategy, str) or strategy in _OF_SKILLS
+
+
+#: Who replays skills.
+_OF_SKILLS: Final = frozenset({"routes", "reach"})
 
 
 def read_windows(*paths: Path) -> list[Window]:

@@ -24,7 +24,7 @@ from waggle.background import Background, Faults
 from waggle.config import ManagerConfig
 from waggle.errors import WaggleError
 from waggle.extents import Extents
-from waggle.ledger import Ledger, LedgerEntry
+from waggle.ledger import Ledger, LedgerEntry, read_ledger, read_sources
 from waggle.reach.counts import ReachCounts
 from waggle.reach.learner import ReachLearner
 from waggle.reach.replayer import ReachReplayer, ReachStudent
@@ -276,6 +276,20 @@ class Manager:
     def may_follow(self, tool: str) -> bool:
         """Whether a stored route can have a lookup right after a call of this tool; where not, none has."""
         return tool in self._index.after or self._reach.follows(tool, self.tools.spec(tool).kind)
+
+    def switched_off(self) -> dict[str, datetime]:
+        """What curation has switched off and is no skill, such as the sites of a flow, and when; from the ledger.
+
+        A skill that is switched off is not followed; of everything else its strategy takes care.
+        """
+        if self._store is None:
+            return {}
+        try:
+            stats, sources = read_ledger(self._store.ledger_path), read_sources(self._store.ledger_path)
+        except OSError as error:
+            self._faults.note(f"the ledger {self._store.ledger_path} cannot be read", error)
+            return {}
+        return {name: at for name in sources if (stat := stats[name]).is_off and (at := stat.last_demoted)}
 
     def learned(self) -> list[Route]:
         """Routes learned by this manager, in order; a reach route with what is counted of it by now."""

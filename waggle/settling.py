@@ -2,7 +2,7 @@
 
 A lookup is *used* when the agent, before or with its next write, asks for what the lookup covers, or writes to the file
 it shows. An agent that reads a fold has no need to ask again, so an edit of the file that was just shown is what tells
-that it was read. Everything else is a *detour*.
+that it was read; of a tool that reads no files, a write to what it was called with. Everything else is a *detour*.
 
 Lookups that were held back are settled in the same way: nobody answered them, so the agent asks by itself.
 """
@@ -67,6 +67,7 @@ class _Pending:
     extents: tuple[Extent, ...]
     paths: tuple[str, ...]
     held: bool
+    values: frozenset[str] = frozenset()  # of its arguments, where nobody knows which are paths
 
 
 class Settling:
@@ -103,7 +104,8 @@ class Settling:
             self._number += 1
             form, args = self._extents.tools.spoken(lookup.tool, lookup.args)
             extents = self._extents.of(lookup.tool, form, args)
-            self._pending[self._number] = _Pending(lookup, extents, self._spellings(lookup.tool, form, args), held)
+            paths, values = self._spellings(lookup.tool, form, args), self._values(lookup.tool, form, args)
+            self._pending[self._number] = _Pending(lookup, extents, paths, held, values)
             self._coverage.add(extents, self._number)
             if not held and lookup.result:
                 self._chars += len(lookup.result.text)
@@ -115,6 +117,13 @@ class Settling:
         inside = f"{self._extents.directory}/"
         found = [*paths, *(path.removeprefix(inside) for path in paths)]
         return tuple(path for path in found if len(path) >= _LEAST_PATH)
+
+    def _values(self, tool: str, form: str, args: JsonObject) -> frozenset[str]:
+        """What names the thing that a lookup shows, where its tool is not known to read files."""
+        spec = self._extents.tools.spec(tool)
+        if form or spec.paths or spec.command:
+            return frozenset()
+        return frozenset(value for value in args.values() if isinstance(value, str) and len(value) >= _LEAST_PATH)
 
     def observe(self, step: Step, size: int) -> None:
         """Take in a call of the agent, before it is answered by anything new.
@@ -136,9 +145,11 @@ class Settling:
                 settled += self._settle(number, used=True)
         ended: list[Window] = []
         if step.effect is Effect.WRITE:
-            text = "\n".join(value for value in step.args.values() if isinstance(value, str))[:_TEXT_CHARS]
+            passed = [value for value in step.args.values() if isinstance(value, str)]
+            text = "\n".join(passed)[:_TEXT_CHARS]
             for number, pending in list(self._pending.items()):
-                settled += self._settle(number, used=any(path in text for path in pending.paths))
+                used = any(path in text for path in pending.paths) or not pending.values.isdisjoint(passed)
+                settled += self._settle(number, used=used)
             ended, self._windows = self._windows, []
             self._coverage.clear()
         if settled or ended:

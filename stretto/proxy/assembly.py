@@ -129,6 +129,8 @@ class Assembly:
         self._flow = _prepared(options.flow) if options.flow else None
         self._oracle = _oracle(options.flow.oracle, options.flow.oracle_cache) if options.flow else None
         self._memory = _memory(options.waggle) if options.waggle else None
+        if self._memory and self._flow:
+            self._memory.curate(self._flow)
 
     def session(self, make: Callable[[Sequence[str]], Relay] = Relay, number: int | None = None) -> Session:
         """Make a session.

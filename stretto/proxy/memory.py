@@ -10,6 +10,7 @@ Not responsible for a session (`stretto.proxy.remembering`) nor for where things
 from __future__ import annotations
 
 import logging
+import math
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from waggle.tools import KNOWN_TOOLS, ToolTable
 
 if TYPE_CHECKING:
     from stretto.sessions.manifest import Manifest
+    from stretto.speculator import Prepared
 
 __all__ = ["Memory", "open_memory"]
 
@@ -58,6 +60,15 @@ class Memory:
     def outer(self, tool: str) -> str:
         """A tool of the routes as the server names it."""
         return tool.removeprefix(self._prefix)
+
+    def curate(self, flow: Prepared) -> None:
+        """Switch off what curation has switched off of a flow since it was learned; said once. Before it is served."""
+        begins = f"{flow.name}: "
+        for source, at in self.manager.switched_off().items():
+            site = source.removeprefix(begins)
+            if site != source and at.timestamp() * 1000 >= flow.flow.provenance.compiled_unix_ms:
+                flow.flow.thresholds[site] = math.inf
+                flow.faults.note(f"flow {flow.name}: nothing is looked up after {site}: curation has switched it off")
 
     def listed(self, manifest: Manifest) -> None:
         """Take in what the server says of its tools: what it does not call a read, or does not list, is none."""
