@@ -180,7 +180,7 @@ class Speculation:
         """Take in a completed call of the agent."""
         with self._lock:
             if self._settling:
-                self._settling.observe(step, len(result.text))
+                self._settling.observe(step, len(result.text), result.text)
             if step.effect is Effect.WRITE:
                 self._writes += 1
                 self._known.clear()

@@ -123,15 +123,18 @@ class ServedSession:
         self._thread.start()
 
     def post(self, work: Callable[[], object]) -> None:
-        """Let something be done, after everything that was posted before."""
-        self._tasks.put(work)
+        """Let something be done, after everything that was posted before; what a task posts is part of that task."""
+        if threading.current_thread() is self._thread:
+            work()
+        else:
+            self._tasks.put(work)
 
     def switch_off(self, reason: str, error: Exception | None = None) -> None:
         """Look nothing up any more; an answer that is held goes out as the server sent it."""
         self.off = True
         self._faults.note(f"{self._engine.name} is switched off for this session: {reason}", error)
         self._holder.close()
-        self.post(lambda: None)  # to be noticed
+        self._tasks.put(lambda: None)  # to be noticed
 
     def stop(self, timeout_s: float) -> None:
         """Do what was posted and end, waiting for as long as `timeout_s`, seconds."""
@@ -257,10 +260,10 @@ class ServedSession:
         self._run = None
         text = self._engine.text()
         line = with_text(run.held.line, text) if text else run.held.line
+        self.busy = False  # before the answer is out, since the next one may come at once
         sent = self._holder.release(run.held, run.held.line if line is None else line)
         self._engine.end(delivered=sent and line is not None)
         self._engine.delivered(run.call)
-        self.busy = False
 
     def _give_up(self, run: _Run, reason: str = "") -> None:
         """Hand back without the lookup that is being made, and let the server know the reason."""
