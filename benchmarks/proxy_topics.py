@@ -115,11 +115,15 @@ def proxying() -> Iterator[Row]:
         flow = directory / "flow.json"
         write_flow(flow, learned("retail"))
         ours = [sys.executable, "-m", "stretto.proxy.main"]
+        flowing = ["--flow", str(flow), "--flow-threshold", "1"]
+        remembering = ["--waggle", "--waggle-project", str(directory)]  # which learns nothing from one call
         commands: dict[str, Sequence[str]] = {
             "the server alone": SERVER,
             "stretto-proxy": [*ours, "--", *SERVER],
             "stretto-proxy --record": [*ours, "--record", str(directory / "logs"), "--", *SERVER],
-            "stretto-proxy --flow, no lookup": [*ours, "--flow", str(flow), "--flow-threshold", "1", "--", *SERVER],
+            "stretto-proxy --flow, no lookup": [*ours, *flowing, "--", *SERVER],
+            "stretto-proxy --waggle, no lookup": [*ours, *remembering, "--", *SERVER],
+            "stretto-proxy --waggle --flow, no lookup": [*ours, *remembering, *flowing, "--", *SERVER],
         }
         if front := fastmcp(directory):
             commands["FastMCP's proxy"] = front
@@ -136,7 +140,7 @@ def proxying() -> Iterator[Row]:
                 added = at(one, share) - at(alone, share)
                 ratio = added / peer if peer and "FastMCP" not in name else None
                 beside = "what FastMCP's proxy adds (bar 0.2)" if ratio is not None else ""
-                bar = 1.0 if "--flow" in name and share == _TAIL else None
+                bar = 1.0 if ("--flow" in name or "--waggle" in name) and share == _TAIL else None
                 yield Row(f"{name} adds, p{share * 100:.0f}", added * 1e3, "ms", bar, beside, ratio)
 
 
