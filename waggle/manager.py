@@ -275,7 +275,9 @@ class Manager:
 
     def may_follow(self, tool: str) -> bool:
         """Whether a stored route can have a lookup right after a call of this tool; where not, none has."""
-        return tool in self._index.after or self._reach.follows(tool, self.tools.spec(tool).kind)
+        spec = self.tools.spec(tool)
+        shows_anything = spec.command != "" and len(self._reach) > 0  # what a shell command shows, only it says
+        return shows_anything or tool in self._index.after or self._reach.follows(tool, spec.kind)
 
     def switched_off(self) -> dict[str, datetime]:
         """What curation has switched off and is no skill, such as the sites of a flow, and when; from the ledger.

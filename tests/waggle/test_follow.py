@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.waggle.session_support import LONG, LS, READ_A, READ_B, ROUTE, call, host, manager
-from waggle import Call, Lookup, Manager, ManagerConfig, Result, Route, Store, ToolTable, read_ledger
+from tests.waggle.session_support import LONG, LS, READ_A, READ_B, ROUTE, Broken, call, host, manager
+from waggle import Call, Manager, ManagerConfig, Result, Route, Store, ToolTable, read_ledger
 from waggle.calls import Outcome
 from waggle.ledger import read_settled
 from waggle.routes import RouteStep
@@ -15,7 +15,6 @@ from waggle.routes import RouteStep
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from waggle import Step
     from waggle.speculation import Follow
 
 
@@ -158,21 +157,6 @@ def test_a_manager_that_replays_nothing_opens_none() -> None:
     assert m.session().open_follow() is None
 
 
-class Broken:
-    """Raises whenever it is asked."""
-
-    name = "broken"
-
-    def observe(self, step: Step, result: Result) -> None:
-        return
-
-    def propose(self) -> Lookup | None:
-        raise ZeroDivisionError
-
-    def settle(self, lookup: Lookup, result: Result) -> None:
-        raise ZeroDivisionError
-
-
 def test_a_strategy_of_one_session_that_raises_is_switched_off_and_the_routes_go_on() -> None:
     m = Manager(routes=[ROUTE])
     session = m.session("one", strategies=[Broken()])
@@ -209,6 +193,7 @@ def test_a_tool_that_is_hinted_only_later_is_followed_from_then_on_and_one_that_
 def test_it_is_known_after_which_tools_a_route_can_be_followed() -> None:
     m = manager(ROUTE)
     assert m.may_follow("read")
+    assert not m.may_follow("bash")
     assert not m.may_follow("ls")  # one step is no prefix
     assert not m.may_follow("write")
 
