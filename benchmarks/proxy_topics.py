@@ -90,7 +90,7 @@ def _rows(times: dict[str, list[float]], base: str, peer: str, other: str = "") 
             beside = "" if ratio is None else f"what {peer} adds (bar 0.2)"
             if ours and other in added:
                 beside += f"; {value / added[other]:.3g} times what {other} adds"
-            most = 1.0 if "--flow" in name and share == _TAIL else None
+            most = 1.0 if ("--flow" in name or "--waggle" in name) and share == _TAIL else None
             yield Row(f"{name} adds, p{share * 100:.0f}", value * 1e3, "ms", most, beside.removeprefix("; "), ratio)
 
 
@@ -104,11 +104,14 @@ def proxying() -> Iterator[Row]:
         write_flow(flow, learned("retail"))
         recording = ("--record", str(directory / "logs"))
         serving = ("--flow", str(flow), "--flow-threshold", "1")
+        remembering = ("--waggle", "--waggle-project", str(directory))  # which learns nothing from one call
         ways = {
             "the server alone": starting(SERVER),
             "stretto-proxy": starting([*OURS, "--", *SERVER]),
             "stretto-proxy --record": starting([*OURS, *recording, "--", *SERVER]),
             "stretto-proxy --flow, no lookup": starting([*OURS, *serving, "--", *SERVER]),
+            "stretto-proxy --waggle, no lookup": starting([*OURS, *remembering, "--", *SERVER]),
+            "stretto-proxy --waggle --flow, no lookup": starting([*OURS, *remembering, *serving, "--", *SERVER]),
         }
         if fastmcp := FastMcp(directory):
             ways[fastmcp.name] = starting(fastmcp.before_command(SERVER))

@@ -39,8 +39,8 @@ DAYS = tuple(f"{day:02}" for day in range(1, 31))
 #: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait.
 THINKING = {"shop": 0.0, "notes": 0.6}
 
-#: A lookup in the text that the proxy adds: the tool, its arguments, and what it returned.
-LOOKED_UP = re.compile(r"^(\w+) (\{.*\}):\n(.*)$", re.MULTILINE)
+#: A lookup in the text that the proxy adds, in either form: the tool, its arguments, and what it returned.
+LOOKED_UP = re.compile(r"^(?:<waggle-lookup>)?(\w+) (\{.*\}):?\n(.*)$", re.MULTILINE)
 
 
 class Session:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stretto.sessions.manifest import Manifest
     from waggle.calls import Step
     from waggle.jsonvalue import JsonObject
-    from waggle.replay import Lookup, ReplayStrategy
+    from waggle.replay import Lookup
 
 __all__ = ["FlowReplayer", "flow_strategy", "hint_tools"]
 
@@ -36,24 +36,28 @@ _NEVER_ANSWERED: Final = frozenset({Outcome.CANCELLED, Outcome.ABORTED})
 
 
 def flow_strategy(
-    flow: Flow,
+    flow: Flow | Prepared,
     *,
     name: str = "",
     tools: ToolTable | None = None,
+    server: str = "",
+    name_call: Callable[[int], str] = "c{}".format,
     on_episode: Callable[[Episode], None] | None = None,
     on_line: Callable[[str, JsonObject], None] | None = None,
     **options: Any,
-) -> Callable[[str], ReplayStrategy]:
+) -> Callable[[str], FlowReplayer]:
     """Make a flow a strategy: ``Manager(strategies=[flow_strategy(flow, tools=table)], tools=table)``.
 
     The conversation reaches it through `waggle.Session.hear`. Without it, nothing is bound from what the user said, and
     every record counts as one that they did not name.
 
     Args:
-        flow: what was learned. It must not change afterwards.
+        flow: what was learned, or what its sessions share. It must not change afterwards.
         name: of the flow, for the ledger; left out, its domain.
         tools: the manager's table. What it does not let be made is left to the agent; a lookup that the manager refuses
             would end the flow for the session. See `hint_tools`.
+        server: whose tools the flow knows, where the manager knows each as ``server::tool``. All others pass unseen.
+        name_call: gives the id of a call, for the flow log, when it begins; it is told the call's `Step.seq`.
         on_episode: called with each session when it ends, as it was served; the session's success is not known, so it
             is taken for one. Left out, nothing is kept. It runs while the session is closed and must not wait.
         on_line: called with the session's name and each line of its flow log.
@@ -66,9 +70,10 @@ def flow_strategy(
         BadFlow: the flow cannot serve the decider.
         UsageError: there is no such decider, or it needs an oracle.
     """
-    prepared = Prepared(flow, name)
+    prepared = flow if isinstance(flow, Prepared) else Prepared(flow, name)
+    prefix = f"{server}::" if server else ""
     if tools:
-        options.setdefault("may_call", tools.may_repeat)
+        options.setdefault("may_call", lambda tool, args: tools.may_repeat(f"{prefix}{tool}", args))
     table = tools or ToolTable()
     Speculator(prepared, **options)  # what cannot be served is refused now, and not by every session
 
@@ -76,7 +81,7 @@ def flow_strategy(
         log = functools.partial(on_line, session) if on_line else None
         speculator = Speculator(prepared, **{"task": session, "on_line": log, **options})
         keeper = _Keeper(session, prepared, on_episode) if on_episode else None
-        return FlowReplayer(speculator, table, keeper)
+        return FlowReplayer(speculator, table, keeper, prefix=prefix, name_call=name_call)
 
     return make
 
@@ -102,14 +107,26 @@ class FlowReplayer:
         speculator: of this session.
         tools: to see a shell command as the host's tool takes it.
         keeper: keeps the session; None when it is not counted.
+        prefix: what the names of the flow's tools begin with in the manager; others pass unseen.
+        name_call: see `flow_strategy`.
     """
 
     name = "flow"
 
-    def __init__(self, speculator: Speculator, tools: ToolTable, keeper: _Keeper | None = None) -> None:
+    def __init__(
+        self,
+        speculator: Speculator,
+        tools: ToolTable,
+        keeper: _Keeper | None = None,
+        *,
+        prefix: str = "",
+        name_call: Callable[[int], str] = "c{}".format,
+    ) -> None:
         self._speculator = speculator
         self._tools = tools
         self._keeper = keeper
+        self._prefix = prefix
+        self._name_call = name_call
         self._running: dict[int, str] = {}  # announced calls, by number: their ids
         self._said: str | None = None  # by the assistant, and not known yet whether it is a reply
         self._begun = False  # anything but a greeting has happened
@@ -120,13 +137,15 @@ class FlowReplayer:
 
     def start(self, seq: int, tool: str, args: JsonObject) -> None:
         """See `waggle.replay.Listener.start`: from now on the call's values have been passed."""
+        if not tool.startswith(self._prefix):
+            return
         if not self._running:
             self._speculator.turn()
             if self._keeper:
                 self._keeper.turn(self._said)
             self._said = None
             self._begun = self._acted = True
-        call = ToolCall(f"c{seq}", tool, args)
+        call = ToolCall(self._name_call(seq), tool.removeprefix(self._prefix), args)
         self._running[seq] = call.id
         self._speculator.call(call)
         if self._keeper:
@@ -134,6 +153,8 @@ class FlowReplayer:
 
     def observe(self, step: Step, result: Result) -> None:
         """See `ReplayStrategy.observe`."""
+        if not step.tool.startswith(self._prefix):
+            return
         for seq in [seq for seq in self._running if seq < step.seq]:
             del self._running[seq]  # lost: steps come in the order of starting
         if step.seq not in self._running:
@@ -143,7 +164,7 @@ class FlowReplayer:
             return
         content = _INCOMPLETE if result.cut else text_of(result)
         if self._keeper:
-            self._keeper.result(ToolResult(call_id, step.tool, not result.ok, content))
+            self._keeper.result(ToolResult(call_id, step.tool.removeprefix(self._prefix), not result.ok, content))
         self._speculator.result(call_id, error=not result.ok, content=content)
         if result.outcome is not Outcome.PROTOCOL_ERROR:
             self._speculator.begin(call_id)
@@ -184,9 +205,19 @@ class FlowReplayer:
     def propose(self) -> Lookup | None:
         """See `ReplayStrategy.propose`; each lookup depends on the one before, so there is never a second one."""
         if self._asked is None:
-            self._asked = self._speculator.next()
+            lookup = self._speculator.next()
+            self._asked = replace(lookup, tool=f"{self._prefix}{lookup.tool}") if lookup else None
             return self._asked
         return None
+
+    def glance(self) -> None:
+        """Decide what would be looked up now, for the flow log, and look nothing up. Not to be called in a follow."""
+        if self._asked is None and self._speculator.next():
+            self._speculator.withdraw()
+
+    def listed(self, manifest: Manifest) -> None:
+        """Take in what the server lists now; see `Speculator.listed`."""
+        self._speculator.listed(manifest)
 
     def settle(self, lookup: Lookup, result: Result) -> None:
         """See `ReplayStrategy.settle`. Of an answer whose text is cut, only that it came is taken in."""
@@ -198,7 +229,7 @@ class FlowReplayer:
             return
         known = replace(result, text=_INCOMPLETE) if result.cut else result
         if self._keeper and (call_id := self._speculator.lookup_id):
-            self._keeper.lookup(ToolCall(call_id, lookup.tool, lookup.args), known)
+            self._keeper.lookup(ToolCall(call_id, lookup.tool.removeprefix(self._prefix), lookup.args), known)
         self._speculator.settle(known)
 
     def drop(self, lookup: Lookup) -> None:

@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import dataclass, field
 from types import EllipsisType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from stretto._defaults import LOOKUPS_PER_CALL, LOOKUPS_PER_SESSION, QUESTIONS_PER_SESSION, THRESHOLD
 from stretto.block import text_of
@@ -26,6 +26,7 @@ from stretto.flowlog import RunSite, decision_line, run_line
 from stretto.live import LiveSession, binder_of
 from stretto.permits import Permits
 from stretto.sessions.episode import ToolCall
+from stretto.sessions.wire import LOOKUP_ID
 from waggle.background import Faults
 from waggle.replay import Lookup
 
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject
 
 __all__ = ["Prepared", "Speculator"]
-
-#: How the calls are named that the flow makes itself; a number of the session follows.
-LOOKUP_ID: Final = "stretto-"
 
 
 class Prepared:

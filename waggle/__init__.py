@@ -12,11 +12,12 @@ from waggle._lazy import lazy
 
 if TYPE_CHECKING:
     from waggle.calls import Call, Effect, Outcome, Result, Step
+    from waggle.compaction import compact_ledger
     from waggle.config import ManagerConfig
     from waggle.curation import CurateResult, curate, demote, gc, promote, prune_stale
     from waggle.errors import WaggleError
     from waggle.incremental import IncrementalMiner
-    from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
+    from waggle.ledger import Ledger, LedgerEntry, Stat, read_ledger
     from waggle.manager import Manager
     from waggle.miner import Candidate, MineConfig, Param, mine, mine_sessions
     from waggle.recorder import Recorder
@@ -36,7 +37,8 @@ _HOMES = {
     "curation": ("CurateResult", "curate", "demote", "gc", "promote", "prune_stale"),
     "errors": ("WaggleError",),
     "incremental": ("IncrementalMiner",),
-    "ledger": ("Ledger", "LedgerEntry", "Stat", "compact_ledger", "read_ledger"),
+    "compaction": ("compact_ledger",),
+    "ledger": ("Ledger", "LedgerEntry", "Stat", "read_ledger"),
     "manager": ("Manager",),
     "miner": ("Candidate", "MineConfig", "Param", "mine", "mine_sessions"),
     "recorder": ("Recorder",),

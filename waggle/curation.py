@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from waggle import files
 from waggle._defaults import MIN_FAILS, MIN_SETTLED, MIN_USED_SHARE, PROMOTE_PROJECTS, STALE_DAYS
+from waggle.compaction import compact_ledger
 from waggle.errors import CountsError
-from waggle.ledger import Ledger, LedgerEntry, Stat, compact_ledger, read_ledger
+from waggle.ledger import Ledger, LedgerEntry, Stat, read_ledger, read_sources
 from waggle.reach.table import COUNTS_FILE, forget_rare
 from waggle.routes import Disabled, Scope
 
@@ -57,6 +58,8 @@ class StoreView:
         edited: names of skills that a person has changed.
         invalid: what could not be read.
         readable: False when the directory could not be listed; then nothing of it may be touched.
+        sources: what is in no store and stands in the ledger all the same, such as the sites of flows: the strategy
+            that replays each, by name.
     """
 
     scope: Scope
@@ -65,6 +68,7 @@ class StoreView:
     edited: frozenset[str] = frozenset()
     invalid: tuple[SkillFileError, ...] = ()
     readable: bool = True
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class Action:
         name: the skill.
         reason: why, for the person who reads the plan.
         route: the route, where it is to be written.
+        strategy: who replays what is no skill; it is switched off in the ledger alone, where that strategy looks.
     """
 
     kind: Kind
@@ -84,6 +89,7 @@ class Action:
     name: str
     reason: str
     route: Route | None = None
+    strategy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +171,10 @@ def demote(seen: StoreView, *, min_fails: int = MIN_FAILS, now: datetime) -> lis
         if reason:
             off = replace(route, disabled=Disabled(now, reason))
             actions.append(Action("demote", seen.scope, route.name, reason, off))
+    for name, strategy in seen.sources.items():
+        stat = _stat(seen, name)
+        if not stat.is_off and (reason := _why_off(stat, min_fails)):
+            actions.append(Action("demote", seen.scope, name, reason, strategy=strategy))
     return actions
 
 
@@ -298,7 +308,10 @@ def view(store: Store) -> StoreView:
     except OSError:
         return StoreView(store.scope, readable=False)
     edited = frozenset(route.name for route in listing.routes if store.is_edited(route))
-    return StoreView(store.scope, listing.routes, read_ledger(store.ledger_path), edited, listing.invalid)
+    ledger = store.ledger_path
+    return StoreView(
+        store.scope, listing.routes, read_ledger(ledger), edited, listing.invalid, sources=read_sources(ledger)
+    )
 
 
 def apply_plan(plan: Plan, project: Store, user: Store, *, now: datetime) -> CurateResult:
@@ -315,6 +328,8 @@ def apply_plan(plan: Plan, project: Store, user: Store, *, now: datetime) -> Cur
         match action.kind:
             case "gc" | "prune":
                 happened = store.remove(action.name)
+            case "demote" if action.strategy:
+                happened = True
             case "demote":
                 happened = store.disable(action.name, action.reason, now)
             case "promote" if action.route:
@@ -325,7 +340,9 @@ def apply_plan(plan: Plan, project: Store, user: Store, *, now: datetime) -> Cur
             done[action.kind, action.scope] += 1
             if action.kind in ("demote", "promote"):
                 event: Literal["demoted", "promoted"] = "demoted" if action.kind == "demote" else "promoted"
-                Ledger(store.ledger_path).append(LedgerEntry(action.name, 0, event=event, at=now))
+                Ledger(store.ledger_path).append(
+                    LedgerEntry(action.name, 0, event=event, at=now, strategy=action.strategy)
+                )
     compacted = forgotten = 0
     for scope in plan.compact:
         store = stores[scope]

@@ -19,7 +19,7 @@ from waggle import files, jsonvalue
 from waggle._defaults import LEDGER_LINE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from waggle.jsonvalue import JsonObject
@@ -32,10 +32,12 @@ __all__ = [
     "Stat",
     "Window",
     "check_ledger",
-    "compact_ledger",
+    "is_of_skill",
     "read_ledger",
     "read_settled",
+    "read_sources",
     "read_windows",
+    "record_on",
 ]
 
 #: What a record tells. A route was followed, became a skill, or was switched off. And once the agent has made its next
@@ -45,10 +47,10 @@ Event: TypeAlias = Literal["replayed", "promoted", "demoted", "used", "detour", 
 _EVENTS: Final = frozenset(get_args(Event))
 
 #: Events known only later, and the number that comes with each.
-_SETTLED: Final = {"used": "saved", "detour": "spent", "window": "calls"}
+SETTLED: Final = {"used": "saved", "detour": "spent", "window": "calls"}
 
 #: What a record says where it says nothing.
-_MISSING: Final = {"name": "", "event": "replayed", "at": ""} | dict.fromkeys(["yield", *_SETTLED.values()], 0)
+_MISSING: Final = {"name": "", "event": "replayed", "at": ""} | dict.fromkeys(["yield", *SETTLED.values()], 0)
 
 #: Sorts after every time as we write it, and before most texts that are none.
 _END_OF_TIME: Final = ":"
@@ -185,6 +187,11 @@ class Stat:
     net_since: int = 0
 
     @property
+    def is_off(self) -> bool:
+        """Whether it was switched off, and not learned again since; of a skill its file says so."""
+        return self.last_demoted is not None and (self.last_promoted is None or self.last_promoted < self.last_demoted)
+
+    @property
     def net_tokens(self) -> int:
         """Tokens saved less tokens spent; below 0 for what costs more than it saves."""
         return self.saved_tokens - self.spent_tokens
@@ -263,6 +270,32 @@ def read_settled(*paths: Path) -> dict[tuple[str | None, str], Stat]:
     return {pair: tally.stat() for pair, tally in tallies.items()}
 
 
+def read_sources(path: Path) -> dict[str, str]:
+    """What is in no store and was replayed all the same, such as the sites of a flow; a missing file is an empty one.
+
+    Returns:
+        The strategy that replays it, by name.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    return {
+        cast("str", record["name"]): strategy
+        for record in _records((path,), _EVENTS)
+        if not is_of_skill(record) and (strategy := _text(record, "strategy"))
+    }
+
+
+def is_of_skill(record: JsonObject) -> bool:
+    """Whether a record is of a skill of a store; where it does not say who replays, it is."""
+    strategy = record.get("strategy")
+    return not isinstance(strategy, str) or strategy in _OF_SKILLS
+
+
+#: Who replays skills.
+_OF_SKILLS: Final = frozenset({"routes", "reach"})
+
+
 def read_windows(*paths: Path) -> list[Window]:
     """The windows in some ledgers, in the order of their records; a missing file is an empty one.
 
@@ -280,7 +313,7 @@ def _records(paths: Iterable[Path], events: Collection[str]) -> Iterator[JsonObj
         with suppress(FileNotFoundError):
             for block in files.read_blocks(path, longest=LEDGER_LINE_BYTES):
                 for line in block.lines:
-                    record = _record_on(line)
+                    record = record_on(line)
                     if record and record["event"] in events:
                         yield record
 
@@ -299,57 +332,7 @@ def check_ledger(path: Path) -> LedgerCheck:
     return _scan(path)[1]
 
 
-def compact_ledger(path: Path, keep: Collection[str] | Callable[[], Collection[str]]) -> int:
-    """Drop the records of all other names, and the lines that are no records. A missing file is an empty one.
-
-    Reads and replaces under the file's lock, so that nothing appended meanwhile is lost. Lines that are kept stay as
-    they are, byte for byte, with keys and events that only a later version knows. Holds what is kept in memory.
-
-    Args:
-        path: the ledger.
-        keep: the names whose records stay; or a function that returns them and is asked under the lock. Who lists a
-            store with it loses no record of a skill that is promoted meanwhile: a skill is written before its record.
-
-    Returns:
-        How many lines were dropped; with 0 the file is not written.
-
-    Raises:
-        StoreLocked: another process kept the lock for too long.
-        StoreUnavailable: the file cannot be written; it is as it was.
-        OSError: the file cannot be read.
-    """
-    kept: list[bytes] = []
-    dropped = 0
-    if not path.exists():
-        return 0  # and leave no lock file beside a ledger that never was
-    with files.lock(path):
-        names = frozenset(keep() if callable(keep) else keep)
-        for block in files.read_blocks(path, longest=LEDGER_LINE_BYTES):
-            stay = [line for line in block.lines if _has_name(line, names)]
-            dropped += len(block.lines) - len(stay)
-            kept += stay
-        if dropped:
-            files.replace(path, b"".join([line + b"\n" for line in kept]))
-    return dropped
-
-
-def _has_name(line: bytes, names: frozenset[str]) -> bool:
-    """Whether a line is a record of one of the names."""
-    try:  # as in `_add_up`: everybody waits for the lock meanwhile
-        quick = orjson.loads(line)
-        if quick["name"] not in names:
-            return False
-        if type(quick["yield"]) is int and (
-            "event" not in quick or type(quick.get(_SETTLED[quick["event"]], 0)) is int
-        ):
-            return True
-    except (ValueError, LookupError, TypeError):
-        pass
-    record = _record_on(line)
-    return record is not None and record["name"] in names
-
-
-def _record_on(line: bytes) -> JsonObject | None:
+def record_on(line: bytes) -> JsonObject | None:
     """The record on a line with what may be missing filled in; None when there is none.
 
     A record is an object with a name that is a text and not empty, a yield that is an integer or missing, and an event
@@ -366,7 +349,7 @@ def _record_on(line: bytes) -> JsonObject | None:
     name, gained, event, at = record["name"], record["yield"], record["event"], record["at"]
     if not (isinstance(name, str) and name and type(gained) is int and isinstance(event, str)):
         return None
-    if type(record[_SETTLED.get(event, "yield")]) is not int:
+    if type(record[SETTLED.get(event, "yield")]) is not int:
         return None
     if not (isinstance(at, str) and at < _END_OF_TIME):
         record["at"] = ""
@@ -388,8 +371,8 @@ class _Tally:
     def add(self, record: JsonObject) -> None:
         at = cast("str", record["at"])
         event = cast("str", record["event"])
-        if event in _SETTLED:
-            self.settle(event, cast("int", record[_SETTLED[event]]), record.get("held"), at)
+        if event in SETTLED:
+            self.settle(event, cast("int", record[SETTLED[event]]), record.get("held"), at)
         elif event in ("promoted", "demoted"):
             self.before = (self.used, self.detours, self.saved_tokens - self.spent_tokens)
             if event == "promoted":
@@ -478,7 +461,7 @@ def _add_up(lines: list[bytes], tallies: dict[str, _Tally]) -> list[int]:
                     tally.yield_tokens += gained
                 continue
             event = record["event"]
-            figure = record.get(_SETTLED[event], 0)
+            figure = record.get(SETTLED[event], 0)
             if type(gained) is type(figure) is int:
                 tally.settle(event, figure, record.get("held"), at)
                 continue
@@ -491,7 +474,7 @@ def _add_up(lines: list[bytes], tallies: dict[str, _Tally]) -> list[int]:
 
 def _add_unusual(line: bytes, tallies: dict[str, _Tally]) -> bool:
     """Add any line; False when it is no record or its event is unknown."""
-    record = _record_on(line)
+    record = record_on(line)
     if record is None or record["event"] not in _EVENTS:
         return False
     tally = tallies.setdefault(cast("str", record["name"]), _Tally())

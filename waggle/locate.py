@@ -38,6 +38,7 @@ __all__ = [
     "Project",
     "find_project",
     "is_configured",
+    "is_marked",
     "known_projects",
     "project_config_file",
     "remember_project",
@@ -47,6 +48,8 @@ __all__ = [
 
 #: Environment variables that say where things are; any other ``WAGGLE_`` variable is a setting.
 VARIABLES: Final = frozenset({"WAGGLE_CONFIG", "WAGGLE_HOME"})
+
+_MARKERS: Final = (".git", ".waggle")  #: what a project's root has, one of them; the first is looked for first
 
 _FILE_BYTES: Final = 1024 * 1024  #: largest file that is read here; git's own and ours have a few kB
 _ORIGIN_HOPS: Final = 5  #: clones of clones that are followed; a longer chain, or a circle, ends at a path
@@ -85,11 +88,16 @@ def find_project(start: Path | str) -> Project:
         StoreUnavailable: the start, or the working directory it is relative to, does not exist.
     """
     here = _existing(Path(start))
-    for marker in (".git", ".waggle"):
+    for marker in _MARKERS:
         for root in (here, *here.parents):
             if os.path.exists(root / marker):  # noqa: PTH110 - False where a directory above may not be looked into
                 return _project_at(root)
     return Project(here, here, str(here))
+
+
+def is_marked(root: Path) -> bool:
+    """Whether a directory says that it is a project's; the root of a project that was found nowhere does not."""
+    return any(os.path.exists(root / marker) for marker in _MARKERS)  # noqa: PTH110 - as in `find_project`
 
 
 def _project_at(root: Path) -> Project:

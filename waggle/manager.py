@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Literal
 
 from waggle import locate
 from waggle._fork import renew_in_children
+from waggle.accounts import Accounts
 from waggle.background import Background, Faults
-from waggle.calls import Outcome
 from waggle.config import ManagerConfig
 from waggle.errors import WaggleError
 from waggle.extents import Extents
-from waggle.ledger import Ledger, LedgerEntry
+from waggle.ledger import Ledger, LedgerEntry, read_ledger, read_sources
 from waggle.reach.counts import ReachCounts
 from waggle.reach.learner import ReachLearner
 from waggle.reach.replayer import ReachReplayer, ReachStudent
@@ -46,13 +46,12 @@ if TYPE_CHECKING:
     from waggle.calls import Call, Result
     from waggle.incremental import IncrementalMiner
     from waggle.miner import Candidate
-    from waggle.replay import Fold, Lookup, ReplayStrategy
+    from waggle.replay import Fold, ReplayStrategy
     from waggle.routes import Route
     from waggle.speculation import AsyncRun, Run
 
 __all__ = ["Manager"]
 
-_FAILURES = frozenset({Outcome.TOOL_ERROR, Outcome.PROTOCOL_ERROR})
 _log = logging.getLogger("waggle")
 
 
@@ -100,8 +99,10 @@ class Manager:
         self._background = Background(self._faults)
         self._lock = threading.Lock()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
-        self._ledgers = {each.scope: Ledger(each.ledger_path) for each in (store, user) if each}
         self._scopes: dict[str, Scope] = {}
+        self._accounts = Accounts(
+            {each.scope: Ledger(each.ledger_path) for each in (store, user) if each}, self._scopes, self._background
+        )
         self._index = RouteIndex(
             self.tools,
             min_prefix=self.config.min_prefix,
@@ -167,18 +168,21 @@ class Manager:
 
     # --- conversations ---
 
-    def session(self, name: str = "", *, directory: str | None = None) -> Session:
+    def session(
+        self, name: str = "", *, directory: str | None = None, strategies: Sequence[ReplayStrategy] = ()
+    ) -> Session:
         """Return the conversation of this name; a new one has its own ring, window and caps.
 
         Args:
             name: the host's id of the conversation.
             directory: for a new one, where its relative paths count from, as the agent spells it; None for the
                 manager's `root`.
+            strategies: for a new one, strategies of its own, asked after the manager's.
         """
         with self._lock:
             session = self._sessions.get(name)
             if session is None:
-                session = self._sessions[name] = self._open(name, directory)
+                session = self._sessions[name] = self._open(name, directory, strategies)
                 closed = self._sessions.popitem(last=False)[1] if len(self._sessions) > self.config.sessions else None
             else:
                 self._sessions.move_to_end(name)
@@ -187,7 +191,7 @@ class Manager:
             closed.close()
         return session
 
-    def _open(self, name: str, directory: str | None) -> Session:
+    def _open(self, name: str, directory: str | None, own: Sequence[ReplayStrategy]) -> Session:
         config = self.config
         extents = (
             self._extents if directory is None else Extents(self.tools, directory, containment=self.config.containment)
@@ -197,14 +201,16 @@ class Manager:
             name,
             config=config,
             tools=self.tools,
-            speculation=self._speculation(name, extents, student) if config.replay else None,
+            speculation=self._speculation(name, extents, student, own) if config.replay else None,
             faults=self._faults,
             on_sweep=self._sweep if config.learn else None,
             student=student,
             on_study=self._study,
         )
 
-    def _speculation(self, name: str, extents: Extents, student: ReachStudent | None) -> Speculation:
+    def _speculation(
+        self, name: str, extents: Extents, student: ReachStudent | None, own: Sequence[ReplayStrategy]
+    ) -> Speculation:
         strategies: list[ReplayStrategy] = [Replayer(self._index)]
         reach = ReachReplayer(self._reach, extents, student) if self.config.reach else None
         if reach:
@@ -214,6 +220,7 @@ class Manager:
                 strategies.append(make(name))
             except Exception as error:  # noqa: BLE001 - a strategy may be anybody's code
                 self._faults.note("strategy could not be made", error)
+        strategies += own
         digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
         chosen = random.Random(f"{self.config.seed} {name}")  # noqa: S311 - a sample, not a secret; seeded to be repeated
 
@@ -221,14 +228,14 @@ class Manager:
             for each in settled:
                 if reach and each.lookup.strategy == reach.name and not each.held:
                     reach.settled(each.lookup, used=each.used)
-            self._write_settled(settled, windows, digest)
+            self._accounts.settled(settled, windows, digest, self._now())
 
         return Speculation(
             strategies,
             config=self.config,
             extents=extents,
             faults=self._faults,
-            on_fold=self._write_uses,
+            on_fold=lambda made: self._accounts.uses(made, self._now()),
             settling=Settling(extents, self._reach.turns_left, on_settled),
             held_back=lambda: chosen.random() < self.config.control_share,
         )
@@ -265,6 +272,26 @@ class Manager:
     def routes(self) -> int:
         """How many stored routes can fire."""
         return len(self._index) + len(self._reach)
+
+    def may_follow(self, tool: str) -> bool:
+        """Whether a stored route can have a lookup right after a call of this tool; where not, none has."""
+        spec = self.tools.spec(tool)
+        shows_anything = spec.command != "" and len(self._reach) > 0  # what a shell command shows, only it says
+        return shows_anything or tool in self._index.after or self._reach.follows(tool, spec.kind)
+
+    def switched_off(self) -> dict[str, datetime]:
+        """What curation has switched off and is no skill, such as the sites of a flow, and when; from the ledger.
+
+        A skill that is switched off is not followed; of everything else its strategy takes care.
+        """
+        if self._store is None:
+            return {}
+        try:
+            stats, sources = read_ledger(self._store.ledger_path), read_sources(self._store.ledger_path)
+        except OSError as error:
+            self._faults.note(f"the ledger {self._store.ledger_path} cannot be read", error)
+            return {}
+        return {name: at for name in sources if (stat := stats[name]).is_off and (at := stat.last_demoted)}
 
     def learned(self) -> list[Route]:
         """Routes learned by this manager, in order; a reach route with what is counted of it by now."""
@@ -413,54 +440,12 @@ class Manager:
             self._know(route, usable=True)
         self._promote(route)
 
-    def _write_settled(self, settled: Sequence[Settled], windows: Sequence[Window], session: str) -> None:
-        """Log what became of lookups."""
-        at = self._now()
-        entries: dict[Scope, list[LedgerEntry]] = {}
-
-        def add(lookup: Lookup, entry: LedgerEntry) -> None:
-            entries.setdefault(self._scopes.get(lookup.source, Scope.PROJECT), []).append(entry)
-
-        for each in settled:
-            lookup = each.lookup
-            add(
-                lookup,
-                LedgerEntry(
-                    lookup.source,
-                    at=at,
-                    event="used" if each.used else "detour",
-                    strategy=lookup.strategy,
-                    saved_tokens=each.saved_tokens,
-                    spent_tokens=each.spent_tokens,
-                    held=each.held,
-                ),
-            )
-        for window in windows:
-            lookup = window.lookup
-            add(
-                lookup,
-                LedgerEntry(
-                    lookup.source,
-                    at=at,
-                    event="window",
-                    strategy=lookup.strategy,
-                    held=window.held,
-                    calls=window.calls,
-                    session=session,
-                ),
-            )
-        for scope, lines in entries.items():
-            ledger = self._ledgers.get(scope)
-            if ledger:
-                write = functools.partial(ledger.append_many, lines)
-                self._background.submit(f"the ledger {ledger.path} cannot be written", write)
-
     def _promote(self, route: Route) -> None:
         with self._lock:
             self._learned.append(route)
         if self._store is None:
             return
-        store, ledger = self._store, self._ledgers[self._store.scope]
+        store, ledger = self._store, Ledger(self._store.ledger_path)
 
         def write() -> None:
             promotion = store.promote(route)
@@ -471,26 +456,3 @@ class Manager:
                 ledger.append(LedgerEntry(promotion.name, len(route.steps), event="promoted", at=route.learned_at))
 
         self._background.submit(f"a route could not be written to {store.directory}", write)
-
-    def _write_uses(self, lookups: Sequence[Lookup]) -> None:
-        """Log one follow: a line for each route, or other source, that was run."""
-        at = self._now()
-        by_source: dict[tuple[str, str], list[Lookup]] = {}
-        for lookup in lookups:
-            by_source.setdefault((lookup.strategy, lookup.source), []).append(lookup)
-        for (strategy, source), made in by_source.items():
-            ledger = self._ledgers.get(self._scopes.get(source, Scope.PROJECT))
-            entry = _entry(strategy, source, made, at)
-            if ledger and entry:
-                write = functools.partial(ledger.append, entry)
-                self._background.submit(f"the ledger {ledger.path} cannot be written", write)
-
-
-def _entry(strategy: str, source: str, made: Sequence[Lookup], at: datetime) -> LedgerEntry | None:
-    """A use where any lookup was answered; a failure where none was and one failed. A cancelled one says nothing."""
-    answered = [lookup.result for lookup in made if lookup.result and lookup.result.ok]
-    if answered:
-        tokens = sum(result.est_tokens for result in answered)
-        return LedgerEntry(source, len(answered), tokens, at=at, strategy=strategy)
-    failed = [lookup for lookup in made if lookup.result and lookup.result.outcome in _FAILURES]
-    return LedgerEntry(source, len(failed), fail=True, at=at, strategy=strategy) if failed else None

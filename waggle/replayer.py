@@ -47,7 +47,8 @@ class RouteIndex:
     """Routes, ready to be matched.
 
     Args:
-        tools: routes with a step that may not be repeated after their prefix are left out.
+        tools: a route is followed from where all steps that are left may be repeated. What a tool is may become known
+            later, or change, so it is asked when a route is about to be followed.
         min_prefix: steps that must match before the rest is proposed; below 2 it is 2.
         root: the checkout's directory as the agent spells it, for paths that are stored relative to it.
         wildcards_count: see `Route.fires_from`.
@@ -66,11 +67,12 @@ class RouteIndex:
         self._wildcards_count = wildcards_count
         self.min_prefix = max(min_prefix, MIN_PREFIX_STEPS)
         self.start = _Node()
-        self._count = 0
+        self.after: set[str] = set()  #: tools after whose calls a route can be followed
+        self._held: list[tuple[Route, int]] = []  # each with the least number of steps that must match
 
     def __len__(self) -> int:
-        """How many routes can fire."""
-        return self._count
+        """How many routes can fire; looks at each."""
+        return sum(any(self.rest(route, at) for at in range(first, len(route.steps))) for route, first in self._held)
 
     def add(self, route: Route) -> bool:
         """Add a route; False when it can never fire. Safe while other threads match."""
@@ -80,8 +82,6 @@ class RouteIndex:
         )
         live = replace(route, steps=steps)
         first = live.fires_from(self.min_prefix, wildcards_count=self._wildcards_count)
-        while first is not None and not all(self._may_run(step) for step in steps[first:]):
-            first = first + 1 if first + 1 < len(steps) else None
         if first is None or route.disabled:
             return False
         node = self.start
@@ -89,8 +89,14 @@ class RouteIndex:
             node = node.child(pattern.shape, pattern.fixed, pattern.parts)
             if depth >= first:
                 node.routes.append(live)
-        self._count += 1
+                self.after.add(steps[depth - 1].tool)
+        self._held.append((live, first))
         return True
+
+    def rest(self, route: Route, depth: int) -> tuple[RouteStep, ...]:
+        """The steps of a route after so many; none when one of them may not be repeated."""
+        rest = route.steps[depth:]
+        return rest if all(self._may_run(step) for step in rest) else ()
 
     def _may_run(self, step: RouteStep) -> bool:
         try:
@@ -170,10 +176,9 @@ class Replayer:
             return
         for node in self._active:
             for route in node.routes:
-                if route.name not in self._fired:
+                if route.name not in self._fired and (rest := self._index.rest(route, node.depth)):
                     self._chosen = True
                     self._fired.add(route.name)
-                    rest = route.steps[node.depth :]
                     self._rest.extend(self._index.lookup(step, self.name, route.name) for step in rest)
                     return
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject
     from waggle.reach.replayer import ReachStudent
     from waggle.replay import Fold
-    from waggle.speculation import AsyncRun, Run
+    from waggle.speculation import AsyncRun, Follow, Run
     from waggle.tools import ToolTable
 
 __all__ = ["Session"]
@@ -225,6 +225,21 @@ class Session:
             return None
         try:
             return await self._speculation.afollow(run)
+        except Exception as error:  # noqa: BLE001 - as in start
+            self._faults.note("follow", error)
+            return None
+
+    def open_follow(self) -> Follow | None:
+        """Begin what `follow` does, for a host that makes lookups step by step instead of waiting for each.
+
+        Returns:
+            Gives the lookups and takes their results, until it is ended; None when this session is being followed
+            already, or its lookups are used up.
+        """
+        if self._speculation is None:
+            return None
+        try:
+            return self._speculation.open()
         except Exception as error:  # noqa: BLE001 - as in start
             self._faults.note("follow", error)
             return None

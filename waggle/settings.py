@@ -160,9 +160,13 @@ class Settings(BaseModel):
     def tool_table(self) -> ToolTable:
         """A fresh table of the known tools with the user's word on top."""
         tools = ToolTable()
+        self.teach(tools)
+        return tools
+
+    def teach(self, tools: ToolTable) -> None:
+        """Tell a tool table the user's word."""
         tools.allow(*self.tools_allow)
         tools.deny(*self.tools_deny)
-        return tools
 
 
 @dataclass(frozen=True, slots=True)

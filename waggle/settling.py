@@ -2,13 +2,15 @@
 
 A lookup is *used* when the agent, before or with its next write, asks for what the lookup covers, or writes to the file
 it shows. An agent that reads a fold has no need to ask again, so an edit of the file that was just shown is what tells
-that it was read. Everything else is a *detour*.
+that it was read. Where nobody knows what files a tool reads, two things tell it: a write that passes what the lookup
+was called with, and any call that passes a value which only the lookup has shown. Everything else is a *detour*.
 
 Lookups that were held back are settled in the same way: nobody answered them, so the agent asks by itself.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -67,6 +69,8 @@ class _Pending:
     extents: tuple[Extent, ...]
     paths: tuple[str, ...]
     held: bool
+    values: frozenset[str] = frozenset()  # of its arguments, where nobody knows which are paths
+    shown: str = ""  # its text, in that case
 
 
 class Settling:
@@ -90,6 +94,7 @@ class Settling:
         self._pending: dict[int, _Pending] = {}
         self._coverage = Coverage()
         self._windows: list[Window] = []
+        self._texts: deque[str] = deque(maxlen=_TEXTS)  # latest results of the agent's own calls
         self._number = 0
         self._calls = 0
         self._chars = 0  # of the conversation so far, lookups included
@@ -103,7 +108,11 @@ class Settling:
             self._number += 1
             form, args = self._extents.tools.spoken(lookup.tool, lookup.args)
             extents = self._extents.of(lookup.tool, form, args)
-            self._pending[self._number] = _Pending(lookup, extents, self._spellings(lookup.tool, form, args), held)
+            pending = _Pending(lookup, extents, self._spellings(lookup.tool, form, args), held)
+            if not form and self._is_plain(lookup.tool):
+                pending.values = frozenset(_strings(args))
+                pending.shown = lookup.result.text[:_SHOWN_CHARS] if lookup.result and not held else ""
+            self._pending[self._number] = pending
             self._coverage.add(extents, self._number)
             if not held and lookup.result:
                 self._chars += len(lookup.result.text)
@@ -116,21 +125,32 @@ class Settling:
         found = [*paths, *(path.removeprefix(inside) for path in paths)]
         return tuple(path for path in found if len(path) >= _LEAST_PATH)
 
-    def observe(self, step: Step, size: int) -> None:
+    def _is_plain(self, tool: str) -> bool:
+        """Whether nobody knows what files a tool reads."""
+        spec = self._extents.tools.spec(tool)
+        return not spec.paths and not spec.command
+
+    def observe(self, step: Step, size: int, text: str = "") -> None:
         """Take in a call of the agent, before it is answered by anything new.
 
         Args:
             step: the call.
             size: characters of its result.
+            text: of its result.
         """
         self._calls += 1
         self._chars += size + _CALL_CHARS
-        if not self._windows and not self._pending:
-            return
+        if self._windows or self._pending:
+            self._observe(step)
+        if len(text) <= _SHOWN_CHARS:
+            self._texts.append(text)
+
+    def _observe(self, step: Step) -> None:
         if not step.overlapped:
             for window in self._windows:
                 window.calls += 1
-        settled: list[Settled] = []
+        passed = _strings(step.args)
+        settled = [each for number in self._shown_by_lookups(passed) for each in self._settle(number, used=True)]
         if step.effect is Effect.READ and step.outcome is Outcome.OK:
             for number in self._coverage.find(self._extents.of_step(step)) or ():
                 settled += self._settle(number, used=True)
@@ -138,11 +158,26 @@ class Settling:
         if step.effect is Effect.WRITE:
             text = "\n".join(value for value in step.args.values() if isinstance(value, str))[:_TEXT_CHARS]
             for number, pending in list(self._pending.items()):
-                settled += self._settle(number, used=any(path in text for path in pending.paths))
+                used = any(path in text for path in pending.paths) or not pending.values.isdisjoint(passed)
+                settled += self._settle(number, used=used)
             ended, self._windows = self._windows, []
             self._coverage.clear()
         if settled or ended:
             self._on_settled(settled, ended)
+
+    def _shown_by_lookups(self, passed: Sequence[str]) -> list[int]:
+        """The lookups that alone have shown a value that is passed."""
+        return [
+            number
+            for number, pending in self._pending.items()
+            if pending.shown
+            and any(
+                value in pending.shown
+                and value not in pending.values
+                and not any(value in text for text in self._texts)
+                for value in passed
+            )
+        ]
 
     def close(self) -> None:
         """Settle what is left: the session has ended."""
@@ -162,6 +197,14 @@ class Settling:
         return [Settled(pending.lookup, used, pending.held, saved, spent)]
 
 
+def _strings(args: JsonObject) -> list[str]:
+    """The texts that a call passes, also in lists, that are long enough to mean something."""
+    found = [each for value in args.values() for each in (value if isinstance(value, list) else [value])]
+    return [value for value in found if isinstance(value, str) and len(value) >= _LEAST_PATH]
+
+
 _CALL_CHARS: Final = 120  # characters of an ordinary call
 _TEXT_CHARS: Final = 4000  # of a write's arguments that are searched for a path
+_TEXTS: Final = 8  # results that are searched for a value, which an agent mostly has from the latest
+_SHOWN_CHARS: Final = 64 * 1024  # of each; a longer one is not searched
 _LEAST_PATH: Final = 4  # characters: a shorter argument is found in any text

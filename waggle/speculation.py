@@ -10,7 +10,7 @@ import threading
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from waggle import jsonvalue
 from waggle._fork import renew_in_children
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject
     from waggle.settling import Settling
 
-__all__ = ["AsyncRun", "Run", "Speculation", "is_following"]
+__all__ = ["AsyncRun", "Follow", "Run", "Speculation", "is_following"]
 
 #: How a host makes a call: ``run(tool, args)``, through its own permissions, truncation and logging.
 Run: TypeAlias = "Callable[[str, dict[str, Any]], Result | str]"
@@ -52,14 +52,84 @@ class _Round:
     until: float  # on the monotonic clock
     bytes_left: int
     asked: int = 0
+    chosen: bool = False  # whether its lookups are held back is decided
+    over: bool = False  # it has ended
     made: list[Lookup] = field(default_factory=list)
-    proposed: list[Lookup] = field(default_factory=list)  # and not settled
+    proposed: list[tuple[Lookup, int]] = field(default_factory=list)  # and not settled; the writes seen before each
 
     def seconds_left(self) -> float:
         return max(self.until - time.monotonic(), 0.0)
 
     def is_open(self) -> bool:
-        return self.lookups_left > 0 and self.bytes_left > 0 and self.seconds_left() > 0
+        return not self.over and self.lookups_left > 0 and self.bytes_left > 0 and self.seconds_left() > 0
+
+    def took(self, lookup: Lookup) -> int | None:
+        """Take a proposal out: the writes that were seen before it; None when it is none of this round's."""
+        for place, (other, writes) in enumerate(self.proposed):
+            if other is lookup:
+                del self.proposed[place]
+                return writes
+        return None
+
+
+class Follow:
+    """The lookups after one result, for a host that makes them step by step; see `Session.open_follow`.
+
+    Ask for the `next` lookup, make it, `settle` it, and ask again; once there is none, or whenever the host has to go
+    on, `end`. Nothing here raises or waits. Not to be used from two threads at once.
+    """
+
+    def __init__(self, speculation: Speculation, this: _Round, faults: Faults) -> None:
+        self._speculation = speculation
+        self._round = this
+        self._faults = faults
+
+    def next(self) -> Lookup | None:
+        """The lookup to make now; None when there is none, or none as long as the last ones are not settled.
+
+        Asked again before that, it names only what does not depend on them, which may run at the same time.
+        """
+        return self._safely(None, self._speculation.next, self._round)
+
+    def settle(self, lookup: Lookup, result: Result) -> None:
+        """Take in what came of a lookup that `next` gave.
+
+        One that was given up, so that nobody knows what came of it, has the outcome `Outcome.CANCELLED`: that is no
+        failure of its source.
+        """
+        self._safely(None, self._speculation.settle, self._round, lookup, result)
+
+    def drop(self, lookup: Lookup) -> None:
+        """Know that a lookup that `next` gave is not made: it counts towards no cap."""
+        self._safely(None, self._speculation.drop, self._round, lookup)
+
+    def seconds_left(self) -> float:
+        """For how long this follow may still take, in seconds, at least 0."""
+        return self._round.seconds_left()
+
+    def fold(self) -> Fold | None:
+        """What the lookups made so far become; None when none of them was answered."""
+        return self._safely(None, self._speculation.fold, self._round)
+
+    def end(self, *, delivered: bool = True) -> Fold | None:
+        """End this follow; what was not settled is dropped. The session can be followed anew.
+
+        Args:
+            delivered: the agent gets the fold. Where it does not, nothing is logged, and what was looked up does not
+                count as known.
+
+        Returns:
+            The text to append to the agent's result, with its lookups; None when there is nothing to append. It is
+            what `fold` gave last.
+        """
+        return self._safely(None, self._speculation.end, self._round, delivered)
+
+    def _safely(self, otherwise: _T, work: Callable[..., _T], *args: object) -> _T:
+        try:
+            return work(*args)
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self._faults.note("follow", error)
+            return otherwise
 
 
 class Speculation:
@@ -95,6 +165,7 @@ class Speculation:
         self._settling = settling
         self._held_back = held_back
         self._known = KnownLookups(extents.of_step, config.known_bytes)
+        self._writes = 0  # seen so far
         self._left = config.lookups_per_session
         self._lock = threading.Lock()
         self._busy = False
@@ -109,8 +180,9 @@ class Speculation:
         """Take in a completed call of the agent."""
         with self._lock:
             if self._settling:
-                self._settling.observe(step, len(result.text))
+                self._settling.observe(step, len(result.text), result.text)
             if step.effect is Effect.WRITE:
+                self._writes += 1
                 self._known.clear()
             elif step.effect is Effect.READ and step.outcome is Outcome.OK and step.replayable:
                 self._known.add(step, result)
@@ -153,111 +225,133 @@ class Speculation:
 
     def follow(self, run: Run) -> Fold | None:
         """See `Session.follow`."""
-        this = self._begin()
+        this = self.open()
         if this is None:
             return None
-        token = _following.set(True)
+        token, whole = _following.set(True), False
         try:
-            while lookup := self._next(this):
-                if self._holds_back(this, lookup):
-                    break
-                self._settle(this, lookup, _answer(run, lookup))
+            while lookup := this.next():
+                this.settle(lookup, _answer(run, lookup))
+            whole = True
         finally:
             _following.reset(token)
-            self._end(this)
-        return self._fold(this)
+            folded = this.end(delivered=whole)
+        return folded
 
     async def afollow(self, run: AsyncRun) -> Fold | None:
         """See `Session.afollow`."""
         import asyncio  # noqa: PLC0415 - who calls this has it; who does not is spared a third of the start
 
-        this = self._begin()
+        this = self.open()
         if this is None:
             return None
-        token = _following.set(True)
+        token, whole = _following.set(True), False
         try:
-            while lookup := self._next(this):
-                if self._holds_back(this, lookup):
-                    break
+            while lookup := this.next():
                 lookups = [lookup]
-                while another := self._next(this):
+                while another := this.next():
                     lookups.append(another)
                 answers = (_answer_async(run, one, this.seconds_left()) for one in lookups)
                 for one, result in zip(lookups, await asyncio.gather(*answers), strict=True):
-                    self._settle(this, one, result)
+                    this.settle(one, result)
+            whole = True
         finally:
             _following.reset(token)
-            self._end(this)
-        return self._fold(this)
+            folded = this.end(delivered=whole)
+        return folded
 
-    def _begin(self) -> _Round | None:
-        """Open a round, or None: inside a lookup, beside another round, or with nothing left to do."""
+    def open(self) -> Follow | None:
+        """Open a follow, or None: inside a lookup, beside another follow, or with nothing left to do."""
         with self._lock:
             if _following.get() or self._busy or not self._strategies or self._left <= 0:
                 return None
             self._busy = True
             lookups = min(self._config.lookups_per_result, self._left)
-            return _Round(lookups, time.monotonic() + self._config.follow_seconds, self._config.fold_bytes)
+            this = _Round(lookups, time.monotonic() + self._config.follow_seconds, self._config.fold_bytes)
+            return Follow(self, this, self._faults)
 
-    def _end(self, this: _Round) -> None:
-        with self._lock:
-            for lookup in this.proposed:
-                self._tell_proposer("drop", lookup)
-            self._busy = False
+    # --- the steps of a follow --------------------------------------------------------------------------------------
 
-    def _next(self, this: _Round) -> Lookup | None:
-        """The next lookup to make. One whose answer is known is settled with it and asked about no further."""
+    def next(self, this: _Round) -> Lookup | None:
+        """See `Follow.next`. Whether lookups are held back is decided with the first; then all are noted at once."""
         with self._lock:
-            for strategy in list(self._strategies):
-                while this.is_open() and this.asked < _ASKED_PER_LOOKUP * self._config.lookups_per_result:
-                    this.asked += 1
-                    lookup = self._ask(strategy, strategy.propose)
-                    if lookup is None:
-                        break
-                    if not self._tools.may_repeat(lookup.tool, lookup.args):
-                        self._switch_off(
-                            strategy, ValueError(f"it proposed {lookup.tool}, no read that may be repeated")
-                        )
-                        break
-                    known = self._known.find(
-                        self._extents.of(lookup.tool, *self._tools.spoken(lookup.tool, lookup.args))
-                    )
-                    if known is None:
-                        this.lookups_left -= 1
-                        self._left -= 1
-                        this.proposed.append(lookup)
-                        return lookup
-                    self._ask(strategy, strategy.settle, lookup, known)
-        return None
-
-    def _holds_back(self, this: _Round, lookup: Lookup) -> bool:
-        """Whether this result's lookups are held back; decided with the first of them, and all are noted at once."""
-        if this.made or not self._held_back():
-            return False
-        held = [lookup]
-        while another := self._next(this):
-            held.append(another)
-        with self._lock:
+            lookup = self._propose(this)
+            if lookup is None or this.chosen:
+                return lookup
+            this.chosen = True
+            if not self._held_back():
+                return lookup
+            held = [lookup]
+            while another := self._propose(this):
+                held.append(another)
             if self._settling:
                 self._settling.made(held, held=True)
-        return True
+            this.lookups_left = 0
+            return None
 
-    def _settle(self, this: _Round, lookup: Lookup, result: Result) -> None:
+    def _propose(self, this: _Round) -> Lookup | None:
+        """The next lookup to make. One whose answer is known is settled with it and asked about no further."""
+        for strategy in list(self._strategies):
+            while this.is_open() and this.asked < _ASKED_PER_LOOKUP * self._config.lookups_per_result:
+                this.asked += 1
+                lookup = self._ask(strategy, strategy.propose)
+                if lookup is None:
+                    break
+                if not self._tools.may_repeat(lookup.tool, lookup.args):
+                    self._switch_off(strategy, ValueError(f"it proposed {lookup.tool}, no read that may be repeated"))
+                    break
+                known = self._known.find(self._extents.of(lookup.tool, *self._tools.spoken(lookup.tool, lookup.args)))
+                if known is None:
+                    this.lookups_left -= 1
+                    self._left -= 1
+                    this.proposed.append((lookup, self._writes))
+                    return lookup
+                self._ask(strategy, strategy.settle, lookup, known)
+        return None
+
+    def settle(self, this: _Round, lookup: Lookup, result: Result) -> None:
+        """See `Follow.settle`. What was asked before a write may be as it was before it, so it is not known then."""
         with self._lock:
+            writes = this.took(lookup)
+            if writes is None:
+                return
             this.made.append(replace(lookup, result=result))
-            this.proposed = [other for other in this.proposed if other is not lookup]
             if result.ok:
                 this.bytes_left -= result.size_bytes
-                form, args = self._tools.spoken(lookup.tool, lookup.args)
-                self._known.add(Step(0, lookup.tool, args, form=form), result)
+                if writes == self._writes:
+                    form, args = self._tools.spoken(lookup.tool, lookup.args)
+                    self._known.add(Step(0, lookup.tool, args, form=form), result)
             self._tell_proposer("settle", lookup, result)
 
-    def _fold(self, this: _Round) -> Fold | None:
-        if not this.made:
+    def drop(self, this: _Round, lookup: Lookup) -> None:
+        """See `Follow.drop`."""
+        with self._lock:
+            if this.took(lookup) is not None:
+                this.lookups_left += 1
+                self._left += 1
+                self._tell_proposer("drop", lookup)
+
+    def fold(self, this: _Round) -> Fold | None:
+        """See `Follow.fold`."""
+        answered = [lookup for lookup in this.made if lookup.result and lookup.result.ok]
+        return fold(answered, limit=self._config.fold_bytes)
+
+    def end(self, this: _Round, delivered: bool) -> Fold | None:  # noqa: FBT001 - `Follow.end` names it
+        """See `Follow.end`."""
+        with self._lock:
+            if this.over:
+                return None
+            this.over = True
+            for lookup, _ in this.proposed:
+                self._tell_proposer("drop", lookup)
+            this.proposed.clear()
+            self._busy = False
+            if this.made and not delivered:
+                self._known.clear()
+        if not this.made or not delivered:
             return None
         self._on_fold(this.made)
-        answered = [lookup for lookup in this.made if lookup.result and lookup.result.ok]
-        folded = fold(answered, limit=self._config.fold_bytes)
+        folded = self.fold(this)
         with self._lock:
             if self._settling and folded:
                 self._settling.made(folded.lookups)
@@ -280,7 +374,7 @@ class Speculation:
 
 
 #: Proposals per lookup a round may hear, so that a strategy that names only what is known does not go on for ever.
-_ASKED_PER_LOOKUP = 8
+_ASKED_PER_LOOKUP: Final = 8
 
 
 def _answer(run: Run, lookup: Lookup) -> Result:

@@ -157,10 +157,16 @@ class ToolTable:
     Order of belief: the user's word (`register`, `allow`, `deny`), then a server's hint that a tool writes, then the
     table of known tools, then a server's hint that a tool reads; a tool nobody speaks for is a write.
 
-    Not safe to change while another thread reads it: register first, then observe.
+    Register first, then observe; a hint may come at any time.
+
+    Args:
+        known: descriptions by name.
+        hinted_only: a name alone makes no tool a read, its server must hint so, too. For a host whose tools are those
+            of servers that anybody may have written.
     """
 
-    def __init__(self, known: Iterable[ToolSpec] = KNOWN_TOOLS) -> None:
+    def __init__(self, known: Iterable[ToolSpec] = KNOWN_TOOLS, *, hinted_only: bool = False) -> None:
+        self._hinted_only = hinted_only
         self._known: dict[str, ToolSpec] = {spec.name: spec for spec in known}
         self._user: dict[str, ToolSpec] = {}
         self._hints: dict[str, bool] = {}
@@ -190,7 +196,7 @@ class ToolTable:
         if spec is not None:
             return spec
         hint = self._hints.get(name)
-        if hint is False:
+        if hint is False or (self._hinted_only and hint is None):
             return _WRITES
         return self._known.get(name) or (_READS if hint else _WRITES)
 

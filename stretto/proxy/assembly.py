@@ -11,7 +11,7 @@ import os
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stretto._defaults import RECORD_FLUSH_S, SURPRISE_WINDOW
 from stretto.errors import UsageError
@@ -26,12 +26,22 @@ if TYPE_CHECKING:
     from stretto.flowlog import FlowLog
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
+    from stretto.proxy.memory import Memory
     from stretto.proxy.recording import Recording
     from stretto.proxy.relay import Start
     from stretto.proxy.serving import Serving
     from stretto.speculator import Prepared
 
-__all__ = ["Assembly", "FlowOptions", "Options", "RecordOptions", "Session", "Upstream", "host_session"]
+__all__ = [
+    "Assembly",
+    "FlowOptions",
+    "Options",
+    "RecordOptions",
+    "Session",
+    "Upstream",
+    "WaggleOptions",
+    "host_session",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,14 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
+class WaggleOptions:
+    """Whose routes act and are learned, and the server's name in them; see `stretto.proxy.memory.open_memory`."""
+
+    project: Path | None = None
+    server_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What every session of a proxy is to have.
 
@@ -84,6 +102,7 @@ class Options:
         flow: None for none.
         guards: file of the checks.
         context: where the host hands over the conversation.
+        waggle: None for no routes.
     """
 
     command: Sequence[str]
@@ -92,6 +111,7 @@ class Options:
     flow: FlowOptions | None = None
     guards: Path | None = None
     context: Path | None = None
+    waggle: WaggleOptions | None = None
 
 
 class Session:
@@ -101,15 +121,18 @@ class Session:
         relay: with its taps.
     """
 
-    def __init__(self, relay: Relay, decisions: FlowLog | None) -> None:
+    def __init__(self, relay: Relay, decisions: FlowLog | None, memory: Memory | None) -> None:
         self.relay = relay
         self._decisions = decisions
+        self._memory = memory
 
     def run(self) -> int:
         """Relay until the session is over; see `Relay.run`."""
         status = self.relay.run()
         if self._decisions:
             self._decisions.flush(RECORD_FLUSH_S)
+        if self._memory:
+            self._memory.manager.flush(RECORD_FLUSH_S)
         return status
 
 
@@ -118,7 +141,7 @@ class Assembly:
 
     Raises:
         UsageError: options do not go together.
-        WaggleError: a flow or a file of checks cannot be used.
+        WaggleError: a flow, a file of checks or a project cannot be used.
     """
 
     def __init__(self, options: Options) -> None:
@@ -126,6 +149,9 @@ class Assembly:
         self._guards = _guards(options.guards, options.context) if options.guards else None
         self._flow = _prepared(options.flow) if options.flow else None
         self._oracle = _oracle(options.flow.oracle, options.flow.oracle_cache) if options.flow else None
+        self._memory = _memory(options.waggle) if options.waggle else None
+        if self._memory and self._flow:
+            self._memory.curate(self._flow)
 
     def session(
         self,
@@ -153,13 +179,18 @@ class Assembly:
             relay.taps.append(recording)
         if self._guards:  # what they refuse is recorded, and nobody else sees it
             relay.taps.append(self._guarding(self._guards, relay))
-        decisions = None
-        if options.flow and self._flow:
-            decisions = _flow_log(options.flow, recording)
-            serving = self._serving(options.flow, self._flow, decisions)
+        decisions = _flow_log(options.flow, recording) if options.flow else None
+        if self._flow or self._memory:
+            serving = self._serving(self._name(recording, number) if self._memory else "", decisions)
             relay.taps.append(serving)
             serving.attach(relay)
-        return Session(relay, decisions)
+        return Session(relay, decisions, self._memory)
+
+    @staticmethod
+    def _name(recording: Recording | None, number: int | None) -> str:
+        from stretto.sessions.log import session_name  # noqa: PLC0415 - see `_recording`
+
+        return recording.session if recording else session_name(time.time_ns() // 1_000_000, os.getpid(), number)
 
     def _start(self, caller: Callable[[], str | None]) -> Start:
         upstream = self._options.upstream
@@ -206,32 +237,44 @@ class Assembly:
 
         return GuardTap(guards, relay.to_host, heard)
 
-    def _serving(self, options: FlowOptions, flow: Prepared, decisions: FlowLog | None) -> Serving:
-        from stretto.flow.model import Gate  # noqa: PLC0415 - see `_recording`
-        from stretto.proxy.serving import Serving  # noqa: PLC0415
+    def _serving(self, name: str, decisions: FlowLog | None) -> Serving:
+        from stretto.proxy.serving import Serving  # noqa: PLC0415 - see `_recording`
 
-        gate = flow.flow.surprise
-        if options.surprise is not None:
-            window = gate.window if gate else SURPRISE_WINDOW
-            gate = Gate(window, options.surprise) if options.surprise else None
-        tools = options.tools
-        return Serving(
-            flow,
-            context=self._options.context,
-            shadow=options.shadow,
-            decider=options.decider,
-            threshold=options.threshold,
-            per_call=options.per_call,
-            per_session=options.per_session,
-            questions=options.questions,
-            allowed_tools=None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
-            explore=options.explore,
-            explore_seed=options.explore_seed,
-            task=options.task,
-            gate=gate,
-            on_line=decisions,
-            oracle=self._oracle,
-        )
+        flow = self._options.flow
+        options = _flow_options(flow, self._flow) if flow and self._flow else {}
+        if options:
+            options |= {"on_line": decisions, "oracle": self._oracle}
+        return Serving(self._flow, memory=self._memory, session=name, context=self._options.context, **options)
+
+
+def _flow_options(options: FlowOptions, flow: Prepared) -> dict[str, Any]:
+    """By the names that `stretto.proxy.serving.Serving` has for them."""
+    from stretto.flow.model import Gate  # noqa: PLC0415 - see `Assembly._recording`
+
+    gate = flow.flow.surprise
+    if options.surprise is not None:
+        window = gate.window if gate else SURPRISE_WINDOW
+        gate = Gate(window, options.surprise) if options.surprise else None
+    tools = options.tools
+    return {
+        "shadow": options.shadow,
+        "decider": options.decider,
+        "threshold": options.threshold,
+        "per_call": options.per_call,
+        "per_session": options.per_session,
+        "questions": options.questions,
+        "allowed_tools": None if tools is None else [name.strip() for name in tools.split(",") if name.strip()],
+        "explore": options.explore,
+        "explore_seed": options.explore_seed,
+        "task": options.task,
+        "gate": gate,
+    }
+
+
+def _memory(options: WaggleOptions) -> Memory | None:
+    from stretto.proxy.memory import open_memory  # noqa: PLC0415 - see `Assembly._recording`
+
+    return open_memory(options.project, options.server_name or "")
 
 
 def host_session() -> str | None:

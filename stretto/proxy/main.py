@@ -30,7 +30,7 @@ from stretto._defaults import (
     THRESHOLD,
 )
 from stretto.addresses import header_of, listening_at, server_url
-from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions, Upstream, host_session
+from stretto.proxy.assembly import Assembly, FlowOptions, Options, RecordOptions, Upstream, WaggleOptions, host_session
 from stretto.proxy.relay import EXIT_FAILED
 from waggle.errors import WaggleError
 
@@ -94,7 +94,7 @@ _OF_FLOW: Final = frozenset(
         "oracle_cache",
     }
 )
-_OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
+_OF_RECORD: Final = frozenset({"domain", "agent_model", "retain_days"})
 _OF_LISTEN: Final = frozenset({"listen_token_file", "listen_idle"})
 
 
@@ -112,7 +112,11 @@ _SHARE: Final = click.FloatRange(0, 1)
 @click.option("--record", type=_PATH, metavar="DIR", help="Record the session in this directory.")
 @click.option("--domain", metavar="NAME", help="Field of work, for the record.")
 @click.option("--agent-model", metavar="NAME", help="The agent's model, for the record.")
-@click.option("--server-name", metavar="NAME", help="Tells this server from others of the same agent, for the record.")
+@click.option(
+    "--server-name",
+    metavar="NAME",
+    help="Tells this server from others of the same agent, in the record and in routes.",
+)
 @click.option(
     "--retain-days",
     type=click.IntRange(min=1),
@@ -186,6 +190,17 @@ _SHARE: Final = click.FloatRange(0, 1)
     help="Whom an arbiter asks: answers given before, or made-up ones.",
 )
 @click.option("--oracle-cache", type=_PATH, metavar="FILE", help="The answers given before.")
+@click.option(
+    "--waggle",
+    is_flag=True,
+    help="Learn routes from what the agent does, let them act, and keep a ledger of all lookups.",
+)
+@click.option(
+    "--waggle-project",
+    type=_PATH,
+    metavar="DIR",
+    help="Whose routes and ledger. Default: the project that the proxy is started in.",
+)
 @click.option("--guards", type=_PATH, metavar="FILE", help="Checks that a call must pass before it reaches the server.")
 @click.option(
     "--listen",
@@ -222,6 +237,8 @@ def _proxy(
     context: Path | None,
     flow: Path | None,
     guards: Path | None,
+    waggle: bool,
+    waggle_project: Path | None,
     listen: str | None,
     listen_token_file: Path | None,
     listen_idle: float,
@@ -234,9 +251,9 @@ def _proxy(
 
     COMMAND starts the server, which speaks MCP over standard input and output; one over HTTP is named with --upstream.
     The host starts this instead; every message passes as it is. With --record the session is recorded, with --flow a
-    flow looks ahead.
+    flow looks ahead, with --waggle the routes of a project do.
     """
-    _check(ctx, record=record, context=context, flow=flow, guards=guards, listen=listen)
+    _check(ctx, record=record, context=context, flow=flow, guards=guards, waggle=waggle, listen=listen)
     settings = Options(
         _server(command, upstream, upstream_headers),
         Upstream(dict(map(_header, upstream_headers))) if upstream is not None else None,
@@ -244,6 +261,7 @@ def _proxy(
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
         context,
+        WaggleOptions(waggle_project, server_name) if waggle else None,
     )
     assembly = Assembly(settings)
     sys.setswitchinterval(_SWITCH_S)
@@ -308,13 +326,16 @@ def _check(ctx: click.Context, **there: object) -> None:
         for name in ctx.params
         if name not in there and ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
-    for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD), ("listen", _OF_LISTEN)):
+    needs = (("flow", _OF_FLOW), ("record", _OF_RECORD), ("waggle", {"waggle_project"}), ("listen", _OF_LISTEN))
+    for needed, names in needs:
         if given & names and not there[needed]:
             raise click.UsageError(f"--{min(given & names).replace('_', '-')} does nothing without --{needed}")
+    if "server_name" in given and not (there["record"] or there["waggle"]):
+        raise click.UsageError("--server-name does nothing without --record or --waggle")
     if there["context"] and there["listen"]:
         raise click.UsageError("--context is one conversation's, and with --listen there are several")
-    if there["context"] and not (there["record"] or there["flow"] or there["guards"]):
-        raise click.UsageError("--context does nothing without --record, --flow or --guards")
+    if there["context"] and not any(there[name] for name in ("record", "flow", "guards", "waggle")):
+        raise click.UsageError("--context does nothing without --record, --flow, --guards or --waggle")
 
 
 def _pass_signals(stop: Callable[[int], None]) -> None:

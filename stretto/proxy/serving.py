@@ -1,11 +1,11 @@
-"""A flow at work in the proxy: which lines it keeps, and what it is told of all others.
+"""Looking ahead in the proxy: which lines are kept, and what the session is told of all others.
 
 Of all that passes, three things are kept: the answer to a call of the host, until the lookups after it are there or its
 time is over; the answers to the proxy's own calls; and a question to the user that only such a call can have led to.
 Everything else passes at once, as it came.
 
-Not responsible for running the flow (`stretto.proxy.session`). Everything here happens on the relay's pumping threads,
-and does nothing but sort.
+Not responsible for the run (`stretto.proxy.session`) nor for deciding (`stretto.proxy.engine`). Everything here happens
+on the relay's pumping threads, and does nothing but sort.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from stretto.proxy.context import Conversation
 from stretto.proxy.held import Holder
 from stretto.proxy.pending import HostCall, Listing, OwnCalls, Requests
 from stretto.proxy.session import ServedSession
-from stretto.sessions.wire import id_key, is_response, messages_of
-from stretto.speculator import LOOKUP_ID, Prepared, Speculator
+from stretto.sessions.manifest import Manifest
+from stretto.sessions.wire import LOOKUP_ID, id_key, is_response, messages_of
 from waggle import jsonvalue
+from waggle.background import Faults
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from stretto.flow.model import Flow
+    from stretto.proxy.engine import Engine
     from stretto.proxy.held import Held
+    from stretto.proxy.memory import Memory
     from stretto.proxy.relay import Side
     from stretto.proxy.session import Wire
     from stretto.proxy.streams import Line
+    from stretto.speculator import Prepared
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["Serving"]
@@ -48,14 +52,16 @@ _STOP_SECONDS: Final = 1.0  #: for what is still to be decided and logged when t
 
 
 class Serving:
-    """A tap that lets a flow act; see `stretto.proxy.relay.Tap`. Serves one session.
+    """A tap that lets a flow act, or the routes of a project, or both; see `stretto.proxy.relay.Tap`. One session's.
 
     Args:
-        flow: what was learned, or what its sessions share.
+        flow: what was learned, or what its sessions share; None for no flow.
+        memory: the routes, where they are to act; a flow acts beside them then.
+        session: its name, for the memory; no other session of this proxy has it.
         context: the file in which the host hands over the conversation.
         held_s: longest time for which an answer is held, seconds.
         lookup_s: longest time for one lookup, seconds; the former ends it, too.
-        shadow: decide and log, and look nothing up. No answer is held then.
+        shadow: let the flow decide and log, and look nothing up; a memory acts all the same.
         options: those of `stretto.speculator.Speculator`.
 
     Raises:
@@ -65,25 +71,28 @@ class Serving:
 
     def __init__(
         self,
-        flow: Flow | Prepared,
+        flow: Flow | Prepared | None = None,
         *,
+        memory: Memory | None = None,
+        session: str = "",
         context: Path | None = None,
         held_s: float = HELD_SECONDS,
         lookup_s: float = LOOKUP_SECONDS,
         shadow: bool = False,
         **options: Any,
     ) -> None:
-        prepared = flow if isinstance(flow, Prepared) else Prepared(flow)
-        self.faults = prepared.faults
-        self._flow = prepared.flow
-        self._shadow = shadow
+        prepared = _prepared(flow) if flow is not None else None
+        self.faults = prepared.faults if prepared else Faults()
         self._requests = Requests()
         self._own = OwnCalls()
         self._holder = Holder(self._to_host, held_s)
         self._held: tuple[HostCall, Held] | None = None  # that was held last
         self._wire: Wire | None = None
+        options |= {"shadow": shadow, "may_call": self._may_call}
+        self._engine = _engine(prepared, memory, session, options)
         self._session = ServedSession(
-            Speculator(prepared, shadow=shadow, may_call=self._may_call, **options),
+            self._engine,
+            prepared.flow.manifest if prepared else Manifest(),
             self._own,
             self._holder,
             self.faults,
@@ -129,7 +138,7 @@ class Serving:
             return False
 
     def sent(self, raw: bytes, to: Side) -> None:
-        """See `stretto.proxy.relay.Tap`; what others send is no business of the flow's."""
+        """See `stretto.proxy.relay.Tap`; what others send is no business of this tap's."""
 
     def close(self) -> None:
         """Release what is held, and end; what was not looked up by now is not."""
@@ -198,11 +207,11 @@ class Serving:
     def _answered(self, call: HostCall, response: JsonObject, raw: bytes | None) -> bool:
         """Hold an answer if lookups can follow it: not while another run is in progress, whose answer is held.
 
-        Where the flow has no lookup to offer it is asked all the same, for its log, and nothing waits for that.
+        Where there is no lookup to offer the engine is asked all the same, for its log, and nothing waits for that.
         """
         session, held = self._session, None
         runs = raw is not None and call.plain and can_carry(response) and not session.busy
-        if runs and raw is not None and not session.off and not self._shadow and self._offers(call.name, response):
+        if runs and raw is not None and not session.off and self._offers(call.name, response):
             held = self._holder.hold(raw)
             runs = held is not None
         if held:
@@ -214,7 +223,7 @@ class Serving:
     def _offers(self, tool: str, response: JsonObject) -> bool:
         result = response.get("result")
         failed = isinstance(result, dict) and result.get("isError") is True
-        return bool(self._flow.sites.options((tool, failed)))
+        return self._engine.offers(tool, failed=failed)
 
     def _asked(self, message: JsonObject) -> bool:
         """Know that the server asks for something, which any open call can have led to; decline where none of the host.
@@ -249,3 +258,22 @@ class Serving:
         """Look at a line that has passed."""
         for message in messages_of(line.message):
             self._server_said(message, None)
+
+
+def _prepared(flow: Flow | Prepared) -> Prepared:
+    from stretto.speculator import Prepared  # noqa: PLC0415 - routes alone need nothing of flows
+
+    return flow if isinstance(flow, Prepared) else Prepared(flow)
+
+
+def _engine(flow: Prepared | None, memory: Memory | None, session: str, options: dict[str, Any]) -> Engine:
+    if memory:
+        from stretto.proxy.remembering import MemoryEngine  # noqa: PLC0415 - a flow alone does not need it
+
+        return MemoryEngine(memory, session, flow, **options)
+    from stretto.proxy.flowing import FlowEngine  # noqa: PLC0415 - see `_prepared`
+    from stretto.speculator import Speculator  # noqa: PLC0415
+
+    if flow is None:
+        raise ValueError("there is neither a flow nor a memory to serve")
+    return FlowEngine(Speculator(flow, **options), shadow=options["shadow"])

@@ -1,39 +1,36 @@
-"""One session that a flow acts in: what happens in it, in order, and the run after each of the agent's calls.
+"""One session that is looked ahead in: what happens in it, in order, and the run after each of the agent's calls.
 
 Everything here happens on one thread of the session's own, which is told what crosses the wire and waits for nothing
 but the next thing to happen. So no message waits for a decision, and none for a lookup. What the host is promised holds
 whatever happens on this thread: the answer that is held is released by `stretto.proxy.held` if by nobody else.
 
-Not responsible for which answers are held (`stretto.proxy.serving`) nor for deciding (`stretto.speculator`).
+Not responsible for which answers are held (`stretto.proxy.serving`) nor for deciding (`stretto.proxy.engine`).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stretto.block import lookup_block
 from stretto.proxy.carrier import is_final, with_text
 from stretto.proxy.listed import ListedTools
-from stretto.proxy.turns import LiveTurns
-from stretto.sessions.episode import ToolCall
 from stretto.sessions.importing import CallIds
-from stretto.sessions.wire import content_of
+from stretto.sessions.wire import LOOKUP_ID, content_of
 from waggle import jsonvalue
-from waggle._defaults import FOLD_BYTES
 from waggle.calls import Outcome, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stretto.proxy.context import Conversation
+    from stretto.proxy.engine import Engine
     from stretto.proxy.held import Held, Holder
     from stretto.proxy.pending import HostCall, OwnCalls
-    from stretto.speculator import Speculator
+    from stretto.sessions.manifest import Manifest
     from waggle.background import Faults
     from waggle.jsonvalue import JsonObject
     from waggle.replay import Lookup
@@ -67,17 +64,16 @@ class _Run:
     waits: str | None = None  # id of the lookup that is being made
     lookup: Lookup | None = None
     lookup_until: float = 0.0
-    made: list[Lookup] = field(default_factory=list)
-    size_bytes: int = 0  # of their texts
 
 
 class ServedSession:
-    """One session under a flow.
+    """One session under one engine.
 
     The first methods are for any thread, those for what happens are for the session's own: they are handed to `post`.
 
     Args:
-        speculator: of this session.
+        engine: of this session.
+        learned: the tools, as far as they are known before the server lists them.
         own: where calls are noted before they are sent.
         holder: of the answers.
         faults: where what goes wrong is counted.
@@ -93,7 +89,8 @@ class ServedSession:
 
     def __init__(
         self,
-        speculator: Speculator,
+        engine: Engine,
+        learned: Manifest,
         own: OwnCalls,
         holder: Holder,
         faults: Faults,
@@ -101,21 +98,21 @@ class ServedSession:
         conversation: Conversation | None,
         lookup_s: float,
     ) -> None:
-        self._speculator = speculator
+        self._engine = engine
         self._own = own
         self._holder = holder
         self._faults = faults
         self._conversation = conversation
         self._lookup_s = lookup_s
         self._wire: Wire | None = None
-        self._turns = LiveTurns()
         self._ids = CallIds()
+        self._made = 0  # lookups that were sent
         self._run: _Run | None = None
         self._tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="stretto-session", daemon=True)
         self.busy = False
         self.off = False
-        self.listed = ListedTools(speculator.prepared.flow.manifest)
+        self.listed = ListedTools(learned)
         self.asking: set[str] = set()
 
     # --- from any thread ------------------------------------------------------------------------------------------
@@ -126,15 +123,18 @@ class ServedSession:
         self._thread.start()
 
     def post(self, work: Callable[[], object]) -> None:
-        """Let something be done, after everything that was posted before."""
-        self._tasks.put(work)
+        """Let something be done, after everything that was posted before; what a task posts is part of that task."""
+        if threading.current_thread() is self._thread:
+            work()
+        else:
+            self._tasks.put(work)
 
     def switch_off(self, reason: str, error: Exception | None = None) -> None:
         """Look nothing up any more; an answer that is held goes out as the server sent it."""
         self.off = True
-        self._faults.note(f"the flow is switched off for this session: {reason}", error)
+        self._faults.note(f"{self._engine.name} is switched off for this session: {reason}", error)
         self._holder.close()
-        self.post(lambda: None)  # to be noticed
+        self._tasks.put(lambda: None)  # to be noticed
 
     def stop(self, timeout_s: float) -> None:
         """Do what was posted and end, waiting for as long as `timeout_s`, seconds."""
@@ -163,39 +163,33 @@ class ServedSession:
         """Take in a call of the agent."""
         self._hear()
         call.id = self._ids.new(call.id)
-        if self._turns.call(call.id, call.arguments, time.monotonic()):
-            self._speculator.turn()
-        self._speculator.call(ToolCall(call.id, call.name, call.arguments))
+        self._engine.called(call)
 
     def answered(self, call: HostCall, response: JsonObject, held: Held | None, *, runs: bool) -> None:
-        """Take in the answer to a call, and run the flow where that is due.
+        """Take in the answer to a call, and look things up where that is due.
 
         Args:
             call: the call.
             response: what the server answered.
             held: the answer, when it is held for lookups.
-            runs: the flow is to be asked. When nothing is held for it, whatever it says is logged and not made.
+            runs: the engine is to be asked. When nothing is held for it, whatever it says is not made.
         """
         if not is_final(response):
             self.asking.add(call.name)
-            self._turns.dropped(call.id)
+            self._engine.dropped(call)
             return
-        error, content = content_of(response)
-        self._speculator.result(call.id, error=error, content=content)
-        self._turns.returned(content)
+        self._engine.answered(call, _result(response))
         if runs:
             self._hear()
-        begun = runs and self._speculator.begin(call.id)
         if held is None:
-            self._turns.answered(call.id, time.monotonic())
-            if begun and self._speculator.next():
-                self._speculator.withdraw()
+            self._engine.delivered(call)
+            if runs:
+                self._engine.glance(call)
             return
-        self._run = _Run(call, held, held.until - _WRITE_OUT_S)
-        if begun:
-            self._step(self._run)
-        else:
-            self._finish(self._run)
+        until = min(held.until - _WRITE_OUT_S, time.monotonic() + self._engine.longest_s)
+        self._run = _Run(call, held, until)
+        self._engine.begin(call)
+        self._step(self._run)
 
     def looked_up(self, call_id: str, response: JsonObject) -> None:
         """Take in the answer to a lookup."""
@@ -205,22 +199,14 @@ class ServedSession:
         lookup, run.waits, run.lookup = run.lookup, None, None
         if _asks(response):
             self.asking.add(lookup.tool)
-            self._speculator.end()
-        elif call_id == self._speculator.lookup_id:
-            result = _result(response)
-            run.size_bytes += result.size_bytes
-            if run.size_bytes > FOLD_BYTES:
-                self._faults.note(f"what was looked up with {lookup.tool} is too long to be added")
-                self._speculator.end()
-            else:
-                self._speculator.settle(result)
-                self._turns.returned(result.text)
-                run.made.append(replace(lookup, result=result))
+            self._engine.give_up()
+        else:
+            self._engine.settle(_result(response))
         self._step(run)
 
     def cancelled(self, call: HostCall) -> None:
         """Know that the host no longer waits for a call; a run after it ends, and so does its lookup."""
-        self._turns.dropped(call.id)
+        self._engine.dropped(call)
         if self._run and self._run.call is call:
             self._give_up(self._run, "the call it was made for was cancelled")
 
@@ -231,7 +217,7 @@ class ServedSession:
 
     def page(self, result: JsonObject, *, first: bool) -> None:
         """Take in a page of what the server lists."""
-        self._speculator.listed(self.listed.page(result, first=first))
+        self._engine.listed(self.listed.page(result, first=first))
 
     def changed(self) -> None:
         """Know that the server's tools have changed."""
@@ -243,27 +229,23 @@ class ServedSession:
 
     def _hear(self) -> None:
         for role, text in self._conversation.news() if self._conversation else ():
-            reply = role == "assistant" and bool(text)
-            self._turns.said(text, speaks=reply or role == "user")
-            if reply:
-                self._speculator.reply(text)
-            elif role == "user":
-                self._speculator.user(text)
+            self._engine.said(role, text)
 
     # --- the run --------------------------------------------------------------------------------------------------
 
     def _step(self, run: _Run) -> None:
         """Make the next lookup, or hand back."""
-        lookup = self._speculator.next()
-        call_id = self._speculator.lookup_id
-        if lookup is None or call_id is None:
+        lookup = self._engine.next()
+        if lookup is None:
             self._finish(run)
             return
         now = time.monotonic()
         if now >= run.until:
-            self._speculator.withdraw()  # it was not sent
+            self._engine.withdraw()
             self._finish(run)
             return
+        call_id = f"{LOOKUP_ID}{self._made}"
+        self._made += 1
         run.waits, run.lookup = call_id, lookup
         run.lookup_until = min(now + self._lookup_s, run.until)
         self._own.add(call_id, lookup.tool)
@@ -276,15 +258,17 @@ class ServedSession:
     def _finish(self, run: _Run) -> None:
         """Hand back: release the answer with what was looked up."""
         self._run = None
-        line = with_text(run.held.line, lookup_block(run.made)) if run.made else None
-        self._holder.release(run.held, run.held.line if line is None else line)
-        self._turns.answered(run.call.id, time.monotonic())
-        self.busy = False
+        text = self._engine.text()
+        line = with_text(run.held.line, text) if text else run.held.line
+        self.busy = False  # before the answer is out, since the next one may come at once
+        sent = self._holder.release(run.held, run.held.line if line is None else line)
+        self._engine.end(delivered=sent and line is not None)
+        self._engine.delivered(run.call)
 
     def _give_up(self, run: _Run, reason: str = "") -> None:
         """Hand back without the lookup that is being made, and let the server know the reason."""
         waits, run.waits = run.waits, None
-        self._speculator.end()
+        self._engine.give_up()
         self._finish(run)
         if waits:
             self._own.given_up(waits)
@@ -302,6 +286,7 @@ class ServedSession:
             except Empty:
                 task = partial(self.give_up, "it took too long")
             if task is None:
+                self._close()
                 return
             if self.off:
                 self._run = None
@@ -311,6 +296,12 @@ class ServedSession:
                 self._check_time()
             except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
                 self.switch_off("something failed", error)
+
+    def _close(self) -> None:
+        try:
+            self._engine.close()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._faults.note("the session could not be closed", error)
 
     def _check_time(self) -> None:
         """Give a lookup up whose time is over while there is always something else to do."""

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["IdKey", "content_of", "id_key", "id_text", "is_response", "json_text", "messages_of"]
+__all__ = ["LOOKUP_ID", "IdKey", "content_of", "id_key", "id_text", "is_response", "json_text", "messages_of"]
 
 #: A request's id as something hashable: equal exactly when the ids are equal as JSON texts, so ``1``, ``"1"``, ``1.0``
 #: and ``true`` all differ.
 IdKey: TypeAlias = int | str | tuple[str]
+
+#: How the calls are named that are made on the agent's behalf; a number of the session follows.
+LOOKUP_ID: Final = "stretto-"
 
 _TOO_DEEP: Final = "[nested too deeply to be shown]"
 

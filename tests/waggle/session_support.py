@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waggle import Call, Manager, ManagerConfig, Result, Route
+from waggle import Call, Lookup, Manager, ManagerConfig, Result, Route
 from waggle.routes import RouteStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from waggle import Step
 
 LS = RouteStep("ls", {"path": "internal"})
 
@@ -20,6 +22,21 @@ READ_B = RouteStep("read", {"path": "b.go"})
 
 
 ROUTE = Route("look-around", (LS, READ_A, READ_B))
+
+
+class Broken:
+    """Raises whenever it is asked."""
+
+    name = "broken"
+
+    def observe(self, step: Step, result: Result) -> None:
+        return
+
+    def propose(self) -> Lookup | None:
+        raise ZeroDivisionError
+
+    def settle(self, lookup: Lookup, result: Result) -> None:
+        raise ZeroDivisionError
 
 
 def call(step: RouteStep) -> Call:

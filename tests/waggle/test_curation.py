@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from waggle import CurateResult, Ledger, LedgerEntry, Param, Route, Scope, Stat, Store, curate, load_routes, read_ledger
+from waggle import (
+    CurateResult,
+    Ledger,
+    LedgerEntry,
+    Manager,
+    Param,
+    Route,
+    Scope,
+    Stat,
+    Store,
+    curate,
+    load_routes,
+    read_ledger,
+)
 from waggle._defaults import MIN_SETTLED
 from waggle.curation import StoreView, apply_plan, demote, gc, plan_curation, promote, prune_stale, view
 from waggle.errors import StoreUnavailable
@@ -271,3 +284,34 @@ def test_parameters_do_not_hinder_any_step(make_store: Callable[..., Store]) -> 
     steps = (RouteStep("ls", {"path": None}), RouteStep("read", {"path": "a"}))
     one = named(Route("", steps, (Param(0, "path"),), learned_at=OLD))
     assert run(make_store("p", Scope.PROJECT, one), make_store("u", Scope.USER)).pruned_proj == 1
+
+
+# --- what is no skill ------------------------------------------------------------------------------------------
+
+
+def test_a_site_of_a_flow_that_is_hardly_ever_of_use_is_switched_off_once_in_the_ledger_alone(
+    make_store: Callable[..., Store],
+) -> None:
+    project, user = make_store("p"), make_store("u", Scope.USER)
+    ledger = Ledger(project.ledger_path)
+    for name, used in (("shop: get_user", 0), ("shop: find_user", 20)):
+        ledger.append_many(
+            LedgerEntry(name, event="used" if n < used else "detour", strategy="flow", at=OLD, spent_tokens=1)
+            for n in range(MIN_SETTLED)
+        )
+    plan = plan_curation(view(project), view(user), now=NOW)
+    assert [(a.kind, a.name, a.strategy) for a in plan.actions] == [("demote", "shop: get_user", "flow")]
+    assert (run(project, user).demoted, run(project, user).demoted) == (1, 0)
+    stats = read_ledger(project.ledger_path)
+    assert [stats[name].is_off for name in ("shop: get_user", "shop: find_user")] == [True, False]
+    assert Manager(store=project).switched_off() == {"shop: get_user": NOW}
+    ledger.append(LedgerEntry("shop: get_user", event="promoted", strategy="flow", at=NOW + timedelta(days=1)))
+    assert Manager(store=project).switched_off() == {}
+
+
+def test_a_flow_that_always_fails_is_switched_off_as_a_route_is(make_store: Callable[..., Store]) -> None:
+    project = make_store("p")
+    for _ in range(3):
+        Ledger(project.ledger_path).append(LedgerEntry("shop: get_user", 1, fail=True, strategy="flow", at=OLD))
+    (action,) = demote(view(project), now=NOW)
+    assert action.reason == "failed 3 times and never succeeded"

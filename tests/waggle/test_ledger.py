@@ -19,9 +19,10 @@ from tests import strategies
 from tests.conftest import ROOT
 from tests.waggle.ledger_support import HOUR, NOON, records, relaxed
 from waggle._defaults import LEDGER_LINE_BYTES
+from waggle.compaction import compact_ledger
 from waggle.errors import StoreUnavailable
 from waggle.jsonvalue import dumps
-from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, Stat, check_ledger, compact_ledger, read_ledger
+from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, Stat, check_ledger, read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -335,6 +336,14 @@ def test_no_bytes_at_all_make_reading_raise(tmp_path_factory: pytest.TempPathFac
 
 
 # --- compaction -----------------------------------------------------------------------------------------------------
+
+
+def test_compaction_keeps_what_a_flow_did_since_a_flow_is_in_no_store(path: Path) -> None:
+    for name, strategy in (("a", "routes"), ("gone", "reach"), ("shop: find_user", "flow"), ("older", None)):
+        Ledger(path).append(LedgerEntry(name, 1, 5, strategy=strategy))
+        Ledger(path).append(LedgerEntry(name, event="detour", strategy=strategy))
+    assert compact_ledger(path, {"a"}) == 4
+    assert list(read_ledger(path)) == ["a", "shop: find_user"]
 
 
 def test_compaction_keeps_lines_byte_for_byte_and_events_that_a_later_version_knows(path: Path) -> None:

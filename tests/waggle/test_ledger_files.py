@@ -15,8 +15,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.waggle.ledger_support import records
+from waggle.compaction import compact_ledger
 from waggle.files import is_leftover
-from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, check_ledger, compact_ledger, read_ledger
+from waggle.ledger import Ledger, LedgerCheck, LedgerEntry, check_ledger, read_ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,8 @@ print(number, flush=True)
 COMPACTER = """
 import sys
 from pathlib import Path
-from waggle.ledger import Ledger, LedgerEntry, compact_ledger, read_ledger
+from waggle.compaction import compact_ledger
+from waggle.ledger import Ledger, LedgerEntry, read_ledger
 
 path = Path(sys.argv[1])
 ledger = Ledger(path)
@@ -143,7 +145,8 @@ def test_threads_of_one_process_append_without_losing_a_line(path: Path) -> None
 VICTIMS = """
 import os, sys
 from pathlib import Path
-from waggle.ledger import Ledger, LedgerEntry, compact_ledger, read_ledger
+from waggle.compaction import compact_ledger
+from waggle.ledger import Ledger, LedgerEntry, read_ledger
 
 path, what = Path(sys.argv[1]), sys.argv[2]
 ledger = Ledger(path)

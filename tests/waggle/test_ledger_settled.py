@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from waggle.compaction import compact_ledger
 from waggle.ledger import (
     Ledger,
     LedgerCheck,
@@ -14,7 +15,6 @@ from waggle.ledger import (
     Stat,
     Window,
     check_ledger,
-    compact_ledger,
     read_ledger,
     read_settled,
     read_windows,

@@ -129,3 +129,38 @@ def test_calls_that_ran_beside_an_earlier_one_are_no_further_turn() -> None:
     desk.settling.observe(beside, 0)
     desk.settling.close()
     assert [window.calls for window in desk.windows] == [1]
+
+
+ORDER: Call = ("get_order", {"order_id": "#W1001"})
+USER: Call = ("get_user", {"user_id": "ada_1"})
+
+
+@pytest.mark.parametrize(
+    ("seen", "later", "used"),
+    [
+        pytest.param(
+            "", [("cancel", {"order_id": "#W1001"})], {"get_user", "get_order"}, id="a write to what was shown"
+        ),
+        pytest.param("", [("cancel", {"orders": ["#W1001"]})], {"get_user", "get_order"}, id="in a list"),
+        pytest.param("", [("ask", {"order_id": "#W1001"})], {"get_user", "get_order"}, id="whatever the call does"),
+        pytest.param("#W1001", [("cancel", {"order_id": "#W1001"})], {"get_order"}, id="what the agent knew before"),
+        pytest.param("", [("cancel", {"order_id": "#W1009"})], {"get_user"}, id="another order of the list"),
+        pytest.param("", [("cancel", {"user_id": "ada_1"})], {"get_user"}, id="what the lookup was called with"),
+        pytest.param("", [("cancel", {"order_id": "#W7777"})], set(), id="what nobody has shown"),
+        pytest.param("", [("cancel", {"n": "#W1"})], set(), id="too short to mean something"),
+        pytest.param("", [("save", {}), ("cancel", {"order_id": "#W1001"})], set(), id="after the next write"),
+        pytest.param("", [], set(), id="nothing"),
+    ],
+)
+def test_of_a_tool_that_reads_no_files_what_is_passed_on_tells_that_it_was_read(
+    seen: str, later: list[Call], used: set[str]
+) -> None:
+    desk = Desk()
+    desk.settling.observe(step(0, "find_user", {"email": "a@example.com"}), 5, f"ada_1 {seen}")
+    desk.made(USER, '{"email": "a@example.com", "orders": ["#W1001", "#W1009"]}')
+    desk.made(ORDER, '{"order_id": "#W1001", "state": "new"}')
+    for call in later:
+        desk.observe(call)
+    desk.settling.close()
+    assert {each.lookup.tool for each in desk.settled if each.used} == used
+    assert len(desk.settled) == 2

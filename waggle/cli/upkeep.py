@@ -137,6 +137,12 @@ def _plan_text(plan: Plan, views: Sequence[StoreView]) -> str:
         for route in seen.routes
         if (seen.scope, route.name) not in named
     ]
+    rows += [
+        ["keep", seen.scope.value, name, _why_kept_beside(seen, name)]
+        for seen in views
+        for name in seen.sources
+        if (seen.scope, name) not in named
+    ]
     return _render.table(columns, rows) if rows else "there are no skills"
 
 
@@ -145,6 +151,12 @@ def _why_kept(seen: StoreView, route: Route) -> str:
     if stat and (stat.uses or stat.used):
         return f"used {counted(stat.uses or stat.used, 'time')}"
     return "it is not known when it was learned" if route.learned_at is None else "not old enough to be pruned"
+
+
+def _why_kept_beside(seen: StoreView, name: str) -> str:
+    """Of what is no skill, such as a site of a flow."""
+    stat = seen.stats[name]
+    return "switched off" if stat.is_off else f"used {counted(stat.uses or stat.used, 'time')}"
 
 
 def _gc_json(plan: Plan, result: CurateResult | None) -> JsonObject:

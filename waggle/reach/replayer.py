@@ -120,8 +120,8 @@ class ReachReplayer:
         """The lookup that a choice comes to at a site; None when it names nothing there, or what it names is known."""
         path = choice.target.path(seen) if isinstance(choice.target, LinesTarget) else ""
         args = None if path is None else self._arguments(choice, seen, path)
-        if args is None:
-            return None
+        if args is None or not self._extents.tools.may_repeat(choice.target.tool, args):
+            return None  # the route of a host with other tools, or of a server that was not heard yet
         route = self._table.route(seen.site.levels()[0], choice.key)
         return Lookup(choice.target.tool, args, self.name, route, choice.chance)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from waggle.calls import Result, Step
     from waggle.extents import Extents, Shown
 
-__all__ = ["WHOLE_LINES", "Seen", "Site"]
+__all__ = ["WHOLE_LINES", "Seen", "Site", "head_of"]
 
 
 class Site(NamedTuple):
@@ -37,6 +37,14 @@ class Site(NamedTuple):
         """Keys of the site, the coarse one first; the fine one begins with it."""
         coarse = f"{self.call} | {self.shows}"
         return (coarse, f"{coarse} | {self.size}")
+
+
+def head_of(level: str) -> str:
+    """What a site's key begins with: the kind of the call, or its tool, whatever came of it."""
+    return level.partition(" | ")[0].removesuffix(_FAILED).partition(": ")[0]
+
+
+_FAILED: Final = " (failed)"
 
 
 class Seen:
@@ -98,7 +106,7 @@ class Seen:
         step, kind = self.step, self.shown.kind
         call = (kind if step.reads else "") or self._called()
         if not step.ok:
-            call += " (failed)"
+            call += _FAILED
         if kind == "lines":
             whole = self.shown.first == 1 and self.shown.last >= WHOLE_LINES
             length = self.shown.last - self.shown.first + 1

@@ -15,6 +15,7 @@ from waggle._defaults import RARE_AFTER_SESSIONS, REACH_DIGESTS, REACH_TARGETS
 from waggle._fork import renew_in_children
 from waggle.errors import CountsError
 from waggle.reach.counts import ReachCounts, ToolSums
+from waggle.reach.sites import head_of
 from waggle.reach.targets import read_target
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class ReachTable:
         self.threshold = threshold
         self.counts = counts or ReachCounts()
         self._allowed: dict[str, dict[str, str]] = {}  # site -> target -> route
+        self._heads: set[str] = set()  # of the sites
         self._count = 0  # of them; asked for at every call, while another thread may add some
         self._own: dict[tuple[str, str], ReachCounts] = {}  # by target and site, what routes were written with
         self._choices: dict[tuple[str, ...], list[Choice]] = {}
@@ -58,10 +60,15 @@ class ReachTable:
         with self._lock:
             targets = self._allowed.setdefault(site, {})
             self._count += target not in targets
+            self._heads.add(head_of(site))
             targets[target] = route
             if counts is not None:
                 self._own[target, site] = counts
             self._choices.clear()
+
+    def follows(self, tool: str, kind: str) -> bool:
+        """Whether any route may be followed after calls of a tool, or of tools of this kind."""
+        return tool in self._heads or (kind != "" and kind in self._heads)
 
     def turns_left(self, calls: int) -> float:
         """See `ReachCounts.turns_left`."""

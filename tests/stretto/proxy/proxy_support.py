@@ -71,7 +71,9 @@ class Bench:
         self.reply: Callable[[Any], None] | None = None
         self._changed = threading.Condition()
         given: dict[str, Any] = {"on_line": self.log.append, "held_s": WAIT_S} | options
-        self.serving = Serving(flow if flow is not None else shop_flow(), **given)
+        if flow is None and "memory" in options:
+            del given["on_line"]  # there is nobody to log anything
+        self.serving = Serving(shop_flow() if flow is None and "memory" not in options else flow, **given)
         self.serving.attach(self)
 
     def __enter__(self) -> Self:

@@ -12,9 +12,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stretto.proxy.memory import Memory, tool_table
 from tests.stretto.proxy.proxy_support import LISTED, Bench, call, line_of, returned
 from tests.stretto.shop import USER, shop_flow
-from waggle import jsonvalue
+from waggle import Manager, ManagerConfig, Route, jsonvalue
+from waggle.routes import RouteStep
 
 TOOLS = ("find_user", "get_user", "get_order", "cancel_order", "unknown")
 VALUES = ("u1", "#W1", "#W2", "x")
@@ -144,11 +146,14 @@ class Traffic:
     st.lists(CALLS | WALKS | OTHERS, max_size=25),
     OPTIONS,
     st.sampled_from([(0.0, False), (0.06, False), (5.0, False), (5.0, True)]),
+    st.sampled_from(["a flow", "routes and a flow"]),
 )
 def test_every_message_arrives_once_and_as_it_was(
-    actions: list[Any], options: dict[str, Any], pace: tuple[float, bool]
+    actions: list[Any], options: dict[str, Any], pace: tuple[float, bool], what: str
 ) -> None:
     held_s, patient = pace
+    if what != "a flow":
+        options = options | {"memory": memory(), "session": "any"}
     with Bench(shop_flow(), held_s=held_s, **options) as bench:
         traffic = Traffic(bench, patient=patient)
         for action in actions:
@@ -172,8 +177,20 @@ def test_every_message_arrives_once_and_as_it_was(
         assert repr(missing["id"]) in traffic.cancelled
 
 
+def memory() -> Memory:
+    """Routes that are followed after what the traffic has often, and a table that knows no tool before it is listed."""
+    calls = [RouteStep(tool, {"value": value}) for tool in ("find_user", "get_user") for value in ("u1", "#W1", "x")]
+    routes = [
+        Route(f"route-{first}-{second}", (calls[first], calls[second], *calls[:first]))
+        for first in range(1, len(calls))
+        for second in range(len(calls))
+    ]
+    return Memory(Manager(ManagerConfig(sweep_calls=1), routes=routes, tools=tool_table()))
+
+
 def without_addition(raw: bytes) -> bytes:
     """The line as it was before an item was added to it."""
     message: Any = jsonvalue.loads(raw)
-    assert b"Also looked up automatically" in jsonvalue.dumps(message["result"]["content"].pop())
+    added = jsonvalue.dumps(message["result"]["content"].pop())
+    assert b"Also looked up automatically" in added or b"<waggle-fold>" in added
     return line_of(message)
