@@ -88,7 +88,7 @@ class Reader:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             check=False,
-            timeout=30,
+            timeout=120,
         )
         self.code = done.returncode
         return done.stdout
