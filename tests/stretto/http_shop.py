@@ -14,7 +14,7 @@ from mcp_types import ToolAnnotations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Seconds that it may take to start, and to end.
+#: Seconds that it may take to end.
 PATIENCE = 30.0
 
 
@@ -66,19 +66,10 @@ def http_shop(key: str) -> Iterator[Shop]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         shop = Shop(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", key)
         server = uvicorn.Server(uvicorn.Config(shop, log_level="warning", ws="none", timeout_graceful_shutdown=1))
-        up = threading.Event()
-        begin = server.startup
-
-        async def startup(*args: Any, **kwargs: Any) -> None:
-            await begin(*args, **kwargs)
-            up.set()
-
-        server.startup = startup  # type: ignore[method-assign] # it has no other sign to wait for
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:
-            assert up.wait(PATIENCE), "it does not start"
-            yield shop
+            yield shop  # whoever calls before it is up waits in the socket's queue
         finally:
             server.should_exit = True
             thread.join(PATIENCE)
