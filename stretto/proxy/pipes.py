@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import threading
 from contextlib import suppress
 from queue import SimpleQueue
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["LineReader", "LineWriter", "one_line"]
 
 _CHUNK_BYTES: Final = 64 * 1024
+
+#: Whether a pipe can be written to without waiting for its reader.
+_AT_ONCE: Final = hasattr(select, "poll")
 
 
 def one_line(message: bytes) -> bytes:
@@ -86,7 +90,7 @@ class LineReader:
 
 
 class LineWriter:
-    """Writes lines to a descriptor, in the order in which they are given.
+    """Writes lines to a pipe, in the order in which they are given: at once where there is room, else on a thread.
 
     Args:
         descriptor: closed by `close`.
@@ -94,35 +98,57 @@ class LineWriter:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._lines: SimpleQueue[tuple[bytes, asyncio.Future[bool]] | None] = SimpleQueue()
+        self._lines: SimpleQueue[tuple[memoryview, asyncio.Future[bool]] | None] = SimpleQueue()
+        self._queued = 0  # not written yet
+        self._broken = False
         self._loop = asyncio.get_running_loop()
+        if _AT_ONCE:
+            os.set_blocking(descriptor, False)
         threading.Thread(target=self._run, name="stretto-writer", daemon=True).start()
 
     def write(self, line: bytes) -> Awaitable[bool]:
         """Write a whole line; False when nobody reads any more. In order of the calls, whoever is awaited first."""
         written = self._loop.create_future()
-        self._lines.put((line, written))
+        left = memoryview(line)
+        if _AT_ONCE and not self._queued:
+            left = self._put(left)
+        if left and not self._broken:
+            self._queued += 1
+            self._lines.put((left, written))
+        else:
+            written.set_result(not self._broken)
         return written
 
     def close(self) -> None:
         """Let the reader know that nothing more comes, once everything is written."""
         self._lines.put(None)
 
+    def _put(self, left: memoryview) -> memoryview:
+        """Write as much as there is room for; what is left."""
+        try:
+            return left[os.write(self._descriptor, left) :]
+        except BlockingIOError:
+            return left
+        except OSError:
+            self._broken = True
+            return left
+
     def _run(self) -> None:
-        broken = False
+        room = None
+        if _AT_ONCE:
+            room = select.poll()
+            room.register(self._descriptor, select.POLLOUT)
         while (item := self._lines.get()) is not None:
-            line, written = item
-            left = memoryview(line)
-            try:
-                while left and not broken:
-                    left = left[os.write(self._descriptor, left) :]
-            except OSError:
-                broken = True
+            left, written = item
+            while left and not self._broken:
+                if room:
+                    room.poll()
+                left = self._put(left)
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(_settle, written, not broken)
+                self._loop.call_soon_threadsafe(self._settle, written)
         os.close(self._descriptor)
 
-
-def _settle(future: asyncio.Future[bool], written: bool) -> None:  # noqa: FBT001 - as the loop calls it
-    if not future.done():
-        future.set_result(written)
+    def _settle(self, written: asyncio.Future[bool]) -> None:
+        self._queued -= 1
+        if not written.done():
+            written.set_result(not self._broken)
