@@ -135,6 +135,10 @@ class Assembly:
             serving = self._serving(options.flow, self._flow, decisions)
             relay.taps.append(serving)
             serving.attach(relay)
+        if relay.taps:  # somebody looks: from now on, only messages are passed on
+            from stretto.proxy.wirerules import WireRules  # noqa: PLC0415 - see `_recording`
+
+            relay.taps.insert(1 if recording else 0, WireRules(relay))
         return Session(relay, decisions)
 
     def _recording(self, number: int | None) -> Recording:

@@ -131,6 +131,12 @@ class Serving:
     def sent(self, raw: bytes, to: Side) -> None:
         """See `stretto.proxy.relay.Tap`; what others send is no business of the flow's."""
 
+    def ended(self, reason: str) -> bool:
+        """Let an answer that is held go out with what was looked up before the server was gone."""
+        self._session.post(partial(self._session.give_up, ""))
+        del reason
+        return False
+
     def close(self) -> None:
         """Release what is held, and end; what was not looked up by now is not."""
         self._holder.close()

@@ -14,7 +14,23 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["IdKey", "content_of", "id_key", "id_text", "is_response", "json_text", "messages_of"]
+__all__ = [
+    "ABORTED",
+    "IdKey",
+    "content_of",
+    "error_to",
+    "id_key",
+    "id_text",
+    "is_aborted",
+    "is_request",
+    "is_response",
+    "json_text",
+    "messages_of",
+]
+
+#: Code of the error that a request gets whose server is gone, as MCP's own clients number a connection that was closed.
+#: From a proxy it says that nothing is known of what came of the request.
+ABORTED: Final = -32000
 
 #: A request's id as something hashable: equal exactly when the ids are equal as JSON texts, so ``1``, ``"1"``, ``1.0``
 #: and ``true`` all differ.
@@ -54,6 +70,22 @@ def is_response(message: JsonObject) -> bool:
         and message.get("id") is not None
         and ("result" in message or message.get("error") is not None)
     )
+
+
+def is_request(message: JsonObject) -> bool:
+    """Whether a message asks for an answer: it has a method and an id, whatever that is."""
+    return "id" in message and message.get("method") is not None
+
+
+def error_to(number: JsonValue, code: int, problem: str) -> JsonObject:
+    """The answer to a request that is refused."""
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": problem}}
+
+
+def is_aborted(response: JsonObject) -> bool:
+    """Whether a response of the proxy's own says that the server was gone before it answered."""
+    error = response.get("error")
+    return isinstance(error, dict) and error.get("code") == ABORTED
 
 
 def content_of(response: JsonObject) -> tuple[bool, str]:

@@ -40,9 +40,44 @@ def run(*words: object, data: bytes = b"", **environment: str) -> subprocess.Com
 
 
 def test_standard_output_is_the_servers_and_nothing_else(tmp_path: Path) -> None:
-    for options in ((), ("--record", tmp_path / "logs", "--domain", "shop")):
-        done = run(*options, "--", *ECHO, data=b'{"id":1}\nnot json\xff\ntorn')
-        assert (done.returncode, done.stdout, done.stderr) == (0, b'{"id":1}\nnot json\xff\ntorn', b"")
+    said = b'{"id":1}\n[{"method": "a"}]\n{"torn": 1}'
+    for options, stray in (((), b"not json\xff\n"), (("--record", tmp_path / "logs", "--domain", "shop"), b"")):
+        done = run(*options, "--", *ECHO, data=stray + said)
+        assert (done.returncode, done.stdout, done.stderr) == (0, stray + said, b"")
+
+
+@pytest.mark.case("HC-21")
+def test_text_of_the_server_is_recorded_and_told_once_a_kind_without_secrets_and_not_passed_on(tmp_path: Path) -> None:
+    stray = (
+        b'key sk-proj-Zk3v9QpL7mXw2Rt8\x1b[2J\nServer started\n\n{"jsonrpc": "2.0", \n[1,2]\n"x"\n\xff\xfe not utf-8\n'
+    )
+    said = b'{"jsonrpc": "2.0",  "method": "a"}\n'
+    done = run("--record", tmp_path, "--", *ECHO, data=stray + said)
+    assert (done.returncode, done.stdout) == (0, said)
+    told = done.stderr.decode("ascii").splitlines()
+    assert [line.split(" (reported once")[0] for line in told] == [
+        "stretto-proxy: a line of the server that is no JSON is not passed on: key __REDACTED_BY_WAGGLE__\\x1b[2J",
+        "stretto-proxy: a line of the server that is empty is not passed on",
+        "stretto-proxy: a line of the server that is JSON and no message is not passed on: [1,2]",
+        "stretto-proxy: a line of the server that is not UTF-8 is not passed on: \\xff\\xfe not utf-8",
+    ]
+    [log] = tmp_path.glob("*.jsonl")
+    raws = [entry.raw for entry in read_log(log)[1] if entry.sender == "server" and entry.raw is not None]
+    assert raws[1:4] == ["Server started", "", '{"jsonrpc": "2.0", ']
+
+
+@pytest.mark.case("HC-23")
+def test_requests_of_a_server_that_cannot_be_started_are_answered_until_the_host_leaves(tmp_path: Path) -> None:
+    asked = (
+        message(id=1, method="initialize") + message(method="notifications/initialized") + message(id="2", method="x")
+    )
+    done = run("--record", tmp_path, "--", "/nowhere/server", data=asked)
+    assert done.returncode == 125
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    problem = {"code": -32000, "message": "/nowhere/server cannot be started: No such file or directory"}
+    assert answers == [{"jsonrpc": "2.0", "id": number, "error": problem} for number in (1, "2")]
+    [log] = tmp_path.glob("*.jsonl")
+    assert [entry.sender for entry in read_log(log)[1]].count("proxy") == 2
 
 
 @pytest.mark.parametrize(
@@ -110,8 +145,8 @@ def unignored(signum: int) -> Iterator[None]:
 def test_a_signal_ends_proxy_and_server(signum: int, state: str, tmp_path: Path, unignored: None) -> None:
     server = program(
         "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\n"
-        "os.write(1, b'ready %d\\n' % os.getpid())\n"
-        + ("while True: os.write(1, b'x' * 4096)" if state == "host does not read" else "sys.stdin.read()")
+        "os.write(1, b'{\"pid\": %d}\\n' % os.getpid())\n"
+        + ("while True: os.write(1, b'{}\\n' * 4096)" if state == "host does not read" else "sys.stdin.read()")
     )
     proxy = subprocess.Popen(
         [*PROXY, "--record", tmp_path, "--", *server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
@@ -119,7 +154,7 @@ def test_a_signal_ends_proxy_and_server(signum: int, state: str, tmp_path: Path,
     assert proxy.stdin
     assert proxy.stdout
     with proxy.stdin, proxy.stdout:
-        pid = int(os.read(proxy.stdout.fileno(), 4096).split()[1])
+        pid = json.loads(os.read(proxy.stdout.fileno(), 4096).splitlines()[0])["pid"]
         if state == "in a message":
             os.write(proxy.stdin.fileno(), b'{"half')
         proxy.send_signal(signum)
@@ -220,7 +255,8 @@ def test_a_call_that_a_guard_refuses_never_reaches_the_server_and_is_recorded(tm
     refused = next(each for each in told if each.get("id") == 2)
     assert refused["result"]["isError"]
     assert "Look the order up first." in refused["result"]["content"][0]["text"]
-    assert [each for each in told if each is not refused] == [good]  # the server gives back what reaches it
+    assert good in told  # the server gives back what reaches it, and bad did not
+    assert bad not in told
     (log,) = (tmp_path / "logs").glob("*.jsonl")
     assert b"drop" in log.read_bytes()
 
