@@ -58,6 +58,8 @@ class FlowOptions:
     explore: float
     explore_seed: int
     surprise: float | None
+    wait: float
+    lookup_wait: float
     task: str
     oracle: str | None
     oracle_cache: Path | None
@@ -191,6 +193,8 @@ class Assembly:
         return Serving(
             flow,
             context=self._options.context,
+            held_s=options.wait,
+            lookup_s=options.lookup_wait,
             shadow=options.shadow,
             decider=options.decider,
             threshold=options.threshold,

@@ -7,6 +7,7 @@ is to be told goes to standard error. Not responsible for anything that happens 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ from stretto._defaults import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    HELD_SECONDS,
+    LOOKUP_SECONDS,
     LOOKUPS_PER_CALL,
     LOOKUPS_PER_SESSION,
     QUESTIONS_PER_SESSION,
@@ -73,6 +76,17 @@ class _Surprise(click.ParamType[float]):
         raise click.BadParameter(f"{value!r} is neither off nor a number above 0", ctx, param)
 
 
+class _Number(click.FloatRange):
+    """A number in a range; ``nan`` is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            raise click.BadParameter("nan is no number", ctx, param)
+        return number
+
+
 #: The options that say how a flow acts, by their names in Python, and those that say what a recording holds.
 _OF_FLOW: Final = frozenset(
     {
@@ -87,6 +101,8 @@ _OF_FLOW: Final = frozenset(
         "flow_explore",
         "flow_explore_seed",
         "flow_surprise",
+        "flow_wait",
+        "flow_lookup_wait",
         "task_id",
         "oracle",
         "oracle_cache",
@@ -95,7 +111,8 @@ _OF_FLOW: Final = frozenset(
 _OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
 
 _PATH: Final = _OwnPath()
-_SHARE: Final = click.FloatRange(0, 1)
+_SHARE: Final = _Number(0, 1)
+_SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer
 
 
 @click.command(
@@ -173,6 +190,20 @@ _SHARE: Final = click.FloatRange(0, 1)
     type=_Surprise(),
     metavar="off|NATS",
     help="Mean surprise above which the session is left alone. Default: the flow's own.",
+)
+@click.option(
+    "--flow-wait",
+    type=_SECONDS,
+    default=HELD_SECONDS,
+    metavar="SECONDS",
+    help=f"Longest time for which an answer is held for its lookups. Default: {HELD_SECONDS:g}.",
+)
+@click.option(
+    "--flow-lookup-wait",
+    type=_SECONDS,
+    default=LOOKUP_SECONDS,
+    metavar="SECONDS",
+    help=f"Longest time for one lookup, within the former. Default: {LOOKUP_SECONDS:g}.",
 )
 @click.option("--task-id", default="", metavar="ID", help="What the session works on, for the log of decisions.")
 @click.option(

@@ -103,6 +103,9 @@ def test_a_server_that_cannot_be_started_is_said_in_one_line() -> None:
         (("--context", "f", "--", "x"), b"--context does nothing without"),
         (("--retain-days", "0", "--record", "d", "--", "x"), b"not in the range"),
         (("--flow", "/nowhere.flow.json", "--", "x"), b"/nowhere.flow.json"),
+        (("--flow-wait", "2", "--", "x"), b"--flow-wait does nothing without --flow"),
+        (("--flow", "f", "--flow-wait", "0", "--", "x"), b"not in the range"),
+        (("--flow", "f", "--flow-lookup-wait", "nan", "--", "x"), b"nan is no number"),
         (("--flow", "f", "--flow-surprise", "nan", "--", "x"), b"neither off nor a number above 0"),
     ],
 )
@@ -167,7 +170,9 @@ SHOP = program(
     "import json, sys\n"
     f"user, orders = {USER!r}, {ORDERS!r}\n"
     "for line in sys.stdin:\n"
-    "    said = json.loads(line); name, given = said['params']['name'], said['params']['arguments']\n"
+    "    said = json.loads(line)\n"
+    "    if 'id' not in said: continue\n"
+    "    name, given = said['params']['name'], said['params']['arguments']\n"
     "    found = user if name == 'get_user' else orders.get(given.get('order_id'))\n"
     "    text = 'u1' if name == 'find_user' else json.dumps(found)\n"
     "    result = {'content': [{'type': 'text', 'text': text}]}\n"
@@ -225,6 +230,9 @@ def test_the_flows_options_reach_it(tmp_path: Path) -> None:
     assert find_user(flow, "--flow-tools", "get_order,get_stock", "--flow-surprise", "5") == "u1"
     assert find_user(flow, "--flow-threshold", "1", "--flow-decider", "habit") == "u1"
     assert find_user(flow, "--flow-per-session", "0") == "u1"
+    assert find_user(flow, "--flow-wait", "0.001") == "u1"  # nothing is looked up in so short a time
+    assert find_user(flow, "--flow-wait", "30", "--flow-lookup-wait", "0.000001") == "u1"
+    assert "get_order" in find_user(flow, "--flow-wait", "30", "--flow-lookup-wait", "20")
     refused = run("--flow", flow, "--oracle", "replay", "--", *ECHO)
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert b"--oracle replay and --oracle-cache go together" in refused.stderr
