@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from stretto.deciders.oracle import Oracle
     from stretto.flowlog import FlowLog
+    from stretto.proxy.carrier import Carrier
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
     from stretto.proxy.recording import Recording
@@ -60,6 +61,7 @@ class FlowOptions:
     surprise: float | None
     wait: float
     lookup_wait: float
+    carrier: Carrier
     task: str
     oracle: str | None
     oracle_cache: Path | None
@@ -133,6 +135,10 @@ class Assembly:
             relay.taps.append(self._guarding(self._guards, relay))
         decisions = None
         if options.flow and self._flow:
+            if options.flow.carrier == "plain" and not options.flow.shadow:
+                from stretto.proxy.plain import Plain  # noqa: PLC0415 - see `_recording`
+
+                relay.taps.append(Plain())
             decisions = _flow_log(options.flow, recording)
             serving = self._serving(options.flow, self._flow, decisions)
             relay.taps.append(serving)
@@ -195,6 +201,7 @@ class Assembly:
             context=self._options.context,
             held_s=options.wait,
             lookup_s=options.lookup_wait,
+            carrier=options.carrier,
             shadow=options.shadow,
             decider=options.decider,
             threshold=options.threshold,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _NAME: Final = "stretto-proxy"
+_CARRIERS: Final = ("auto", "inline", "plain")  #: `stretto.proxy.carrier.Carrier`, without importing it
 _DECIDERS: Final = ("reach", "habit", "arbiter")  #: `stretto.deciders.decide.DECIDERS`, without importing them
 
 #: How long a thread that parses and writes a log keeps one that forwards waiting, seconds. Python's own 5 ms would be
@@ -103,6 +104,7 @@ _OF_FLOW: Final = frozenset(
         "flow_surprise",
         "flow_wait",
         "flow_lookup_wait",
+        "flow_carrier",
         "task_id",
         "oracle",
         "oracle_cache",
@@ -204,6 +206,14 @@ _SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer
     default=LOOKUP_SECONDS,
     metavar="SECONDS",
     help=f"Longest time for one lookup, within the former. Default: {LOOKUP_SECONDS:g}.",
+)
+@click.option(
+    "--flow-carrier",
+    type=click.Choice(_CARRIERS),
+    default="auto",
+    metavar="[auto|inline|plain]",
+    help="Where lookups go: into an item that hosts show; to the end of the last text, for hosts that show one item "
+    "only; or into a text, with no result structured any more. Default: auto.",
 )
 @click.option("--task-id", default="", metavar="ID", help="What the session works on, for the log of decisions.")
 @click.option(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stretto.flow.model import Flow
+    from stretto.proxy.carrier import Carrier
     from stretto.proxy.held import Held
     from stretto.proxy.relay import Side
     from stretto.proxy.session import Wire
@@ -55,6 +56,7 @@ class Serving:
         context: the file in which the host hands over the conversation.
         held_s: longest time for which an answer is held, seconds.
         lookup_s: longest time for one lookup, seconds; the former ends it, too.
+        carrier: where what was looked up goes.
         shadow: decide and log, and look nothing up. No answer is held then.
         options: those of `stretto.speculator.Speculator`.
 
@@ -70,6 +72,7 @@ class Serving:
         context: Path | None = None,
         held_s: float = HELD_SECONDS,
         lookup_s: float = LOOKUP_SECONDS,
+        carrier: Carrier = "auto",
         shadow: bool = False,
         **options: Any,
     ) -> None:
@@ -89,6 +92,7 @@ class Serving:
             self.faults,
             conversation=Conversation(context, self.faults) if context else None,
             lookup_s=lookup_s,
+            carrier=carrier,
         )
 
     def attach(self, wire: Wire) -> None:
@@ -123,7 +127,7 @@ class Serving:
             message = line.message
             if isinstance(message, list):
                 return self._batch(message)
-            return isinstance(message, dict) and self._server_said(message, line.raw)
+            return isinstance(message, dict) and self._server_said(message, line)
         except Exception as error:  # noqa: BLE001 - as above
             self._session.switch_off("something failed", error)
             return False
@@ -173,12 +177,12 @@ class Serving:
 
     # --- what the server says -------------------------------------------------------------------------------------
 
-    def _server_said(self, message: JsonObject, raw: bytes | None) -> bool:
+    def _server_said(self, message: JsonObject, line: Line | None) -> bool:
         """Sort one message; whether it is kept.
 
         Args:
             message: the message.
-            raw: the line it came on, if nothing else is on it, and it has not passed yet.
+            line: the line it came on, if nothing else is on it, and it has not passed yet.
         """
         method = message.get("method")
         if method is not None:
@@ -195,21 +199,21 @@ class Serving:
         key = id_key(message.get("id"))
         request = self._requests.take(key) if key is not None and is_response(message) else None
         if isinstance(request, HostCall):
-            return self._answered(request, message, raw)
+            return self._answered(request, message, line)
         result = message.get("result")
         if isinstance(request, Listing) and isinstance(result, dict):
             self._session.post(partial(self._session.page, result, first=request.first))
         return False
 
-    def _answered(self, call: HostCall, response: JsonObject, raw: bytes | None) -> bool:
+    def _answered(self, call: HostCall, response: JsonObject, line: Line | None) -> bool:
         """Hold an answer if lookups can follow it: not while another run is in progress, whose answer is held.
 
         Where the flow has no lookup to offer it is asked all the same, for its log, and nothing waits for that.
         """
         session, held = self._session, None
-        runs = raw is not None and call.plain and can_carry(response) and not session.busy
-        if runs and raw is not None and not session.off and not self._shadow and self._offers(call.name, response):
-            held = self._holder.hold(raw)
+        runs = line is not None and call.plain and can_carry(response) and not session.busy
+        if runs and line is not None and not session.off and not self._shadow and self._offers(call.name, response):
+            held = self._holder.hold(line.raw, own=line.own)
             runs = held is not None
         if held:
             session.busy = True

@@ -30,6 +30,7 @@ from waggle.calls import Outcome, Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stretto.proxy.carrier import Carrier
     from stretto.proxy.context import Conversation
     from stretto.proxy.held import Held, Holder
     from stretto.proxy.pending import HostCall, OwnCalls
@@ -83,6 +84,7 @@ class ServedSession:
         faults: where what goes wrong is counted.
         conversation: what is said beside the calls, None where nobody hands it over.
         lookup_s: longest time for one lookup, seconds.
+        carrier: where what was looked up goes.
 
     Attributes:
         busy: a run is in progress, or an answer is held for one.
@@ -100,6 +102,7 @@ class ServedSession:
         *,
         conversation: Conversation | None,
         lookup_s: float,
+        carrier: Carrier = "auto",
     ) -> None:
         self._speculator = speculator
         self._own = own
@@ -107,6 +110,7 @@ class ServedSession:
         self._faults = faults
         self._conversation = conversation
         self._lookup_s = lookup_s
+        self._carrier = carrier
         self._wire: Wire | None = None
         self._turns = LiveTurns()
         self._ids = CallIds()
@@ -276,7 +280,7 @@ class ServedSession:
     def _finish(self, run: _Run) -> None:
         """Hand back: release the answer with what was looked up."""
         self._run = None
-        line = with_text(run.held.line, lookup_block(run.made)) if run.made else None
+        line = with_text(run.held.line, lookup_block(run.made), self._carrier) if run.made else None
         self._holder.release(run.held, run.held.line if line is None else line)
         self._turns.answered(run.call.id, time.monotonic())
         self.busy = False
