@@ -1,4 +1,4 @@
-"""Answers that the proxy gives itself, as lines for the host.
+"""Messages that the proxy sends itself, as lines: answers for the host, requests for the server.
 
 Not responsible for when it does, nor for what they say.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["INVALID_REQUEST", "answers_to", "result_to"]
+__all__ = ["INVALID_REQUEST", "answers_to", "request_line", "result_to"]
 
 INVALID_REQUEST: Final = -32600  #: JSON-RPC's code
 
@@ -52,3 +52,11 @@ def result_to(request: JsonObject, text: str, *, failed: bool) -> JsonObject:
     modern: JsonObject = {"resultType": "complete"} if isinstance(meta, dict) and _VERSION in meta else {}
     result: JsonObject = {**modern, "content": [{"type": "text", "text": text}], "isError": failed}
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
+
+
+def request_line(method: str, params: JsonObject, number: str | None = None) -> bytes:
+    """A request of the proxy's own, or without a number a notification, as a line."""
+    message: JsonObject = {"jsonrpc": "2.0"}
+    if number is not None:
+        message["id"] = number
+    return jsonvalue.dumps(message | {"method": method, "params": params}) + b"\n"

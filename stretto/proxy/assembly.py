@@ -77,6 +77,7 @@ class Options:
         flow: None for none.
         guards: file of the checks.
         context: where the host hands over the conversation.
+        commit: give the agent a tool that runs several calls.
     """
 
     command: Sequence[str]
@@ -84,6 +85,7 @@ class Options:
     flow: FlowOptions | None = None
     guards: Path | None = None
     context: Path | None = None
+    commit: bool = False
 
 
 class Session:
@@ -131,8 +133,9 @@ class Assembly:
         recording = self._recording(number) if options.record else None
         if recording:
             relay.taps.append(recording)
-        if self._guards:  # what they refuse is recorded, and nobody else sees it
-            relay.taps.append(self._guarding(self._guards, relay))
+        guarding = self._guarding(self._guards, relay) if self._guards else None
+        if guarding:  # what they refuse is recorded, and nobody else sees it
+            relay.taps.append(guarding)
         decisions = None
         if options.flow and self._flow:
             if options.flow.carrier == "plain" and not options.flow.shadow:
@@ -143,6 +146,10 @@ class Assembly:
             serving = self._serving(options.flow, self._flow, decisions)
             relay.taps.append(serving)
             serving.attach(relay)
+        if options.commit:
+            from stretto.proxy.committing import Commit  # noqa: PLC0415 - see `_recording`
+
+            relay.taps.append(Commit(relay, guarding.refusal) if guarding else Commit(relay))
         if relay.taps:  # somebody looks: from now on, only messages are passed on
             from stretto.proxy.wirerules import WireRules  # noqa: PLC0415 - see `_recording`
 

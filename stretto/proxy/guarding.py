@@ -66,7 +66,7 @@ class GuardTap:
         if message is None:
             return self._unread(line.raw)
         calls = [each for each in messages_of(message) if each.get("method") == "tools/call"]
-        refusals = {key: text for call in calls if (text := self._refusal(call)) for key in (id_key(call.get("id")),)}
+        refusals = {key: text for call in calls if (text := self.refusal(call)) for key in (id_key(call.get("id")),)}
         if refusals:
             self._answer(message, refusals)
             return True
@@ -98,9 +98,9 @@ class GuardTap:
     def close(self) -> None:
         """Nothing is open."""
 
-    # --- inside ---
+    # --- for taps that make calls of the agent's ---
 
-    def _refusal(self, call: JsonObject) -> str:
+    def refusal(self, call: JsonObject) -> str:
         """Why a call is not sent, for the agent; empty when it is."""
         params = call.get("params")
         tool = params.get("name") if isinstance(params, dict) else None
@@ -115,6 +115,8 @@ class GuardTap:
         except Exception as error:  # noqa: BLE001 - a call that could not be checked is not known to be right
             return f"Not done: {tool} was not sent, and nothing was changed. It could not be checked: {error!r}."
         return refusal.text if refusal else ""
+
+    # --- inside ---
 
     def _answer(self, message: JsonValue, refusals: dict[IdKey | None, str]) -> None:
         """Answer every request on a line of which one is refused; of a batch the others are not sent either."""

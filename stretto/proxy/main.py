@@ -224,6 +224,7 @@ _SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer
 )
 @click.option("--oracle-cache", type=_PATH, metavar="FILE", help="The answers given before.")
 @click.option("--guards", type=_PATH, metavar="FILE", help="Checks that a call must pass before it reaches the server.")
+@click.option("--commit", is_flag=True, help="Give the agent a tool, stretto_commit, that runs several calls in order.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True, metavar="-- COMMAND...")
 @click.pass_context
 def _proxy(
@@ -238,6 +239,7 @@ def _proxy(
     context: Path | None,
     flow: Path | None,
     guards: Path | None,
+    commit: bool,
     command: tuple[str, ...],
     **others: Any,
 ) -> int:
@@ -253,6 +255,7 @@ def _proxy(
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
         context,
+        commit,
     )
     session = Assembly(settings).session()
     _pass_signals(session.relay)

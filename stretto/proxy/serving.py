@@ -19,7 +19,7 @@ from stretto.proxy.context import Conversation
 from stretto.proxy.held import Holder
 from stretto.proxy.pending import HostCall, Listing, OwnCalls, Requests
 from stretto.proxy.session import ServedSession
-from stretto.sessions.wire import id_key, is_response, messages_of
+from stretto.sessions.wire import COMMIT_TOOL, id_key, is_response, messages_of
 from stretto.speculator import LOOKUP_ID, Prepared, Speculator
 from waggle import jsonvalue
 
@@ -133,7 +133,15 @@ class Serving:
             return False
 
     def sent(self, raw: bytes, to: Side) -> None:
-        """See `stretto.proxy.relay.Tap`; what others send is no business of the flow's."""
+        """Take in what other taps do for the host: calls that they make, and answers that they give."""
+        try:
+            for message in messages_of(jsonvalue.loads(raw)):
+                if to == "server" and self._own.owner(message.get("id")) is None:
+                    self._host_said(message, alone=False)
+                elif to == "host" and is_response(message):
+                    self._answered_by_others(message.get("id"))
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self._session.switch_off("something failed", error)
 
     def ended(self, reason: str) -> bool:
         """Let an answer that is held go out with what was looked up before the server was gone."""
@@ -175,6 +183,13 @@ class Serving:
         if isinstance(call, HostCall):
             self._session.post(partial(self._session.cancelled, call))
 
+    def _answered_by_others(self, number: JsonValue) -> None:
+        key = id_key(number)
+        request = self._requests.take(key) if key is not None else None
+        if isinstance(request, HostCall):
+            ends = self._session.committed if request.name == COMMIT_TOOL else self._session.cancelled
+            self._session.post(partial(ends, request))
+
     # --- what the server says -------------------------------------------------------------------------------------
 
     def _server_said(self, message: JsonObject, line: Line | None) -> bool:
@@ -211,6 +226,9 @@ class Serving:
         Where the flow has no lookup to offer it is asked all the same, for its log, and nothing waits for that.
         """
         session, held = self._session, None
+        if call.name == COMMIT_TOOL:  # a server's own tool of that name is none of a flow's, either
+            session.post(partial(session.committed, call))
+            return False
         runs = line is not None and call.plain and can_carry(response) and not session.busy
         if runs and line is not None and not session.off and not self._shadow and self._offers(call.name, response):
             held = self._holder.hold(line.raw, own=line.own)

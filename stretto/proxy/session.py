@@ -17,13 +17,13 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stretto.block import lookup_block
+from stretto.proxy.answers import request_line
 from stretto.proxy.carrier import is_final, with_text
 from stretto.proxy.listed import ListedTools
 from stretto.proxy.turns import LiveTurns
 from stretto.sessions.episode import ToolCall
 from stretto.sessions.importing import CallIds
-from stretto.sessions.wire import content_of
-from waggle import jsonvalue
+from stretto.sessions.wire import COMMIT_TOOL, content_of
 from waggle._defaults import FOLD_BYTES
 from waggle.calls import Outcome, Result
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject
     from waggle.replay import Lookup
 
-__all__ = ["ServedSession", "Wire", "request_line"]
+__all__ = ["ServedSession", "Wire"]
 
 #: Seconds that are left of an answer's time when its lookups are given up: to write it out, with those that are there.
 _WRITE_OUT_S: Final = 0.05
@@ -114,6 +114,7 @@ class ServedSession:
         self._wire: Wire | None = None
         self._turns = LiveTurns()
         self._ids = CallIds()
+        self._begins = False  # a turn has begun, and its first call is still to come
         self._run: _Run | None = None
         self._tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="stretto-session", daemon=True)
@@ -167,7 +168,11 @@ class ServedSession:
         """Take in a call of the agent."""
         self._hear()
         call.id = self._ids.new(call.id)
-        if self._turns.call(call.id, call.arguments, time.monotonic()):
+        self._begins |= self._turns.call(call.id, call.arguments, time.monotonic())
+        if call.name == COMMIT_TOOL:
+            return  # the calls that it leads to are the agent's, and belong to its turn
+        if self._begins:
+            self._begins = False
             self._speculator.turn()
         self._speculator.call(ToolCall(call.id, call.name, call.arguments))
 
@@ -221,6 +226,10 @@ class ServedSession:
                 self._turns.returned(result.text)
                 run.made.append(replace(lookup, result=result))
         self._step(run)
+
+    def committed(self, call: HostCall) -> None:
+        """Know that a commit has its answer: its turn goes on no longer."""
+        self._turns.answered(call.id, time.monotonic())
 
     def cancelled(self, call: HostCall) -> None:
         """Know that the host no longer waits for a call; a run after it ends, and so does its lookup."""
@@ -321,14 +330,6 @@ class ServedSession:
         run = self._run
         if run and time.monotonic() >= run.lookup_until:
             self._give_up(run, "it took too long")
-
-
-def request_line(method: str, params: JsonObject, number: str | None = None) -> bytes:
-    """A request of the proxy's own, or without a number a notification, as a line."""
-    message: JsonObject = {"jsonrpc": "2.0"}
-    if number is not None:
-        message["id"] = number
-    return jsonvalue.dumps(message | {"method": method, "params": params}) + b"\n"
 
 
 def _asks(response: JsonObject) -> bool:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABORTED",
+    "COMMIT_ID",
+    "COMMIT_TOOL",
     "IdKey",
     "content_of",
     "error_to",
@@ -35,6 +37,11 @@ ABORTED: Final = -32000
 #: A request's id as something hashable: equal exactly when the ids are equal as JSON texts, so ``1``, ``"1"``, ``1.0``
 #: and ``true`` all differ.
 IdKey: TypeAlias = int | str | tuple[str]
+
+#: The tool by which a proxy runs several calls for the agent, and how the ids begin of the calls that it makes then.
+#: These are the agent's calls, unlike a flow's lookups; that of the tool itself is none of its steps.
+COMMIT_TOOL: Final = "stretto_commit"
+COMMIT_ID: Final = "stretto:commit-"
 
 _TOO_DEEP: Final = "[nested too deeply to be shown]"
 
