@@ -4,9 +4,10 @@
 front of it; the agent cannot tell them apart. A call whose result came with an earlier one is not made: that turn is
 saved.
 
-Of the two kinds of work, ``shop`` is done with ``stretto-mcp-demo``: find a customer, read the customer's details and
-every order, and cancel what is still pending. ``notes`` is done with a server that reads files: search those of one day
-in the directory ``notes``, and read them all.
+Of the kinds of work, ``shop`` is done with ``stretto-mcp-demo``: find a customer, read the customer's details and
+every order, and cancel what is still pending. So is ``cancel``, with ``stretto-proxy --commit`` in front of it: read
+the orders up to the first that is pending, and cancel that one and all after it in one call. ``notes`` is done with a
+server that reads files: search those of one day in the directory ``notes``, and read them all.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ DAYS = tuple(f"{day:02}" for day in range(1, 31))
 
 #: Seconds of thought between a result and the next call. A model takes longer; calls that follow within half a second
 #: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait.
-THINKING = {"shop": 0.0, "notes": 0.6}
+THINKING = {"shop": 0.0, "cancel": 0.0, "notes": 0.6}
 
 #: A lookup in the text that the proxy adds, in either form: the tool, its arguments, and what it returned.
 LOOKED_UP = re.compile(r"^(?:<waggle-lookup>)?(\w+) (\{.*\}):?\n(.*)$", re.MULTILINE)
@@ -103,6 +104,19 @@ def serve(session: Session, customer: str) -> None:
             session.call("cancel_order", order_id=order["order_id"], reason="no longer needed")
 
 
+def cancel(session: Session, customer: str) -> None:
+    """Cancel a customer's orders from the first pending one on, all at once, and print what the proxy says."""
+    user_id = session.call("find_user_id_by_email", email=f"{customer}@example.com")
+    orders = json.loads(session.call("get_user_details", user_id=user_id))["orders"]
+    while json.loads(session.call("get_order_details", order_id=orders[0]))["status"] != "pending":
+        orders.pop(0)
+    calls = [
+        {"name": "cancel_order", "arguments": {"order_id": order, "reason": "no longer needed"}} for order in orders
+    ]
+    session.turns += 1
+    print(session.request("tools/call", name="stretto_commit", arguments={"calls": calls})["content"][0]["text"])
+
+
 def read_up(session: Session, day: str) -> None:
     """What it does for every day."""
     found = session.call("search_files", path=str(Path("notes").resolve()), pattern=f"**/{day}.md")
@@ -113,7 +127,7 @@ def read_up(session: Session, day: str) -> None:
 def main() -> None:
     """Do the work, and say what each subject took."""
     work, numbers, *command = sys.argv[1:] or ("shop", f"1-{len(CUSTOMERS)}")
-    subjects, do = {"shop": (CUSTOMERS, serve), "notes": (DAYS, read_up)}[work]
+    subjects, do = {"shop": (CUSTOMERS, serve), "cancel": (CUSTOMERS, cancel), "notes": (DAYS, read_up)}[work]
     first, last = map(int, numbers.split("-"))
     turns = saved = 0
     for subject in subjects[first - 1 : last]:

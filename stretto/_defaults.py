@@ -137,5 +137,8 @@ HELD_SECONDS: Final = 1.0
 #: Longest time for one lookup, seconds. The original's; it counts where an answer may be held for longer.
 LOOKUP_SECONDS: Final = 60.0
 
+#: Calls in one commit. More are no unit that anybody has looked at, and their results are too long to be read.
+COMMIT_CALLS: Final = 50
+
 #: Steps whose mean surprise the gate looks at, unless the flow or the user says otherwise. The original's.
 SURPRISE_WINDOW: Final = 5

@@ -38,12 +38,12 @@ class Faults:
         """See `waggle._fork.Renewable`."""
         self._lock = threading.Lock()
 
-    def note(self, kind: str, error: BaseException | None = None) -> None:
+    def note(self, kind: str, error: BaseException | str | None = None) -> None:
         """Count one fault; the first of its kind is logged, with its stack trace at debug level and without secrets.
 
         Args:
             kind: what went wrong, in words of ours.
-            error: its text may be anybody's, and hold what a tool was given.
+            error: what was raised, or a text; either may be anybody's, and hold what a tool was given.
         """
         with self._lock:
             self._counts[kind] += 1
@@ -53,7 +53,7 @@ class Faults:
 
             detail = redact_text(f"{kind}: {error}" if error is not None else kind)
             _log.warning("%s (reported once; the agent is not affected)", detail)
-            if error is not None and _log.isEnabledFor(logging.DEBUG):
+            if isinstance(error, BaseException) and _log.isEnabledFor(logging.DEBUG):
                 _log.debug("%s", redact_text("".join(traceback.format_exception(error))))
 
     def counts(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from stretto._defaults import RECORD_FLUSH_S, SURPRISE_WINDOW
 from stretto.errors import UsageError
 from stretto.proxy.process import ServerProcess
-from stretto.proxy.relay import Relay
+from stretto.proxy.relay import Relay, Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from stretto.deciders.oracle import Oracle
     from stretto.flowlog import FlowLog
+    from stretto.proxy.carrier import Carrier
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
     from stretto.proxy.memory import Memory
@@ -71,6 +72,9 @@ class FlowOptions:
     explore: float
     explore_seed: int
     surprise: float | None
+    wait: float
+    lookup_wait: float
+    carrier: Carrier
     task: str
     oracle: str | None
     oracle_cache: Path | None
@@ -103,6 +107,7 @@ class Options:
         guards: file of the checks.
         context: where the host hands over the conversation.
         waggle: None for no routes.
+        commit: give the agent a tool that runs several calls.
     """
 
     command: Sequence[str]
@@ -112,6 +117,7 @@ class Options:
     guards: Path | None = None
     context: Path | None = None
     waggle: WaggleOptions | None = None
+    commit: bool = False
 
 
 class Session:
@@ -173,17 +179,32 @@ class Assembly:
                 and nobody else.
         """
         options = self._options
-        relay = Relay(options.command, start=self._start(caller), stdin=stdin, stdout=stdout)
+        # A host over HTTP learns at once that its server is gone, and begins anew.
+        waits = None if number is None else Waits(asked=0.0)
+        relay = Relay(options.command, start=self._start(caller), stdin=stdin, stdout=stdout, waits=waits)
         recording = self._recording(number, host_session) if options.record else None
         if recording:
             relay.taps.append(recording)
-        if self._guards:  # what they refuse is recorded, and nobody else sees it
-            relay.taps.append(self._guarding(self._guards, relay))
+        guarding = self._guarding(self._guards, relay) if self._guards else None
+        if guarding:  # what they refuse is recorded, and nobody else sees it
+            relay.taps.append(guarding)
+        if options.flow and options.flow.carrier == "plain" and not options.flow.shadow:
+            from stretto.proxy.plain import Plain  # noqa: PLC0415 - see `_recording`
+
+            relay.taps.append(Plain())
         decisions = _flow_log(options.flow, recording) if options.flow else None
         if self._flow or self._memory:
             serving = self._serving(self._name(recording, number) if self._memory else "", decisions)
             relay.taps.append(serving)
             serving.attach(relay)
+        if options.commit:
+            from stretto.proxy.committing import Commit  # noqa: PLC0415 - see `_recording`
+
+            relay.taps.append(Commit(relay, guarding.refusal) if guarding else Commit(relay))
+        if relay.taps or options.upstream or number is not None:  # somebody looks, or HTTP carries messages only
+            from stretto.proxy.wirerules import WireRules  # noqa: PLC0415 - see `_recording`
+
+            relay.taps.insert(1 if recording else 0, WireRules(relay))
         return Session(relay, decisions, self._memory)
 
     @staticmethod
@@ -257,6 +278,9 @@ def _flow_options(options: FlowOptions, flow: Prepared) -> dict[str, Any]:
         gate = Gate(window, options.surprise) if options.surprise else None
     tools = options.tools
     return {
+        "held_s": options.wait,
+        "lookup_s": options.lookup_wait,
+        "carrier": options.carrier,
         "shadow": options.shadow,
         "decider": options.decider,
         "threshold": options.threshold,

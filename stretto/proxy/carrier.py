@@ -1,32 +1,32 @@
-r"""Where looked-up text goes in a server's answer: one more item of its content, and every other byte as it was.
+r"""Where looked-up text goes in a server's answer, and every other byte as it was.
 
-Models are shown ``content``, but several hosts drop its text items when there is ``structuredContent``, and show an
-embedded resource. So the text goes into a text item where there is no structured content, and into a resource where
-there is. Structured content itself is never touched: a strict schema would turn the whole call into an error.
+``auto`` is one more item of its content. Models are shown ``content``, but several hosts drop its text items when there
+is ``structuredContent``, and show an embedded resource. So the text goes into a text item where there is no structured
+content, and into a resource where there is. ``inline`` is the end of the last text item, for hosts that show no more
+than one item. ``plain`` is a text item always; structured content is taken out before, see `stretto.proxy.plain`.
+Nothing is ever added to structured content: a strict schema would turn the whole call into an error.
 
 Not responsible for the text (`stretto.block`) nor for when to add it (`stretto.proxy.session`).
 """
 
 from __future__ import annotations
 
-import json
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from stretto.proxy.inplace import UNREADABLE, Edit, appended, edited, items, member, members
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from stretto.proxy.inplace import Member, Part
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["can_carry", "is_final", "with_text"]
+__all__ = ["Carrier", "can_carry", "content_edit", "is_final", "last_text", "text_item", "with_text"]
+
+#: Where text goes.
+Carrier: TypeAlias = Literal["auto", "inline", "plain"]
 
 #: What the resource calls itself. Nothing can be read there.
 _URI: Final = "stretto://lookups"
-
-_SPACE: Final = re.compile(r"[ \t\n\r]*")
-_value_at: Final = json.JSONDecoder().raw_decode
 
 
 def is_final(response: JsonObject) -> bool:
@@ -55,64 +55,72 @@ def can_carry(response: JsonObject) -> bool:
     )
 
 
-def with_text(line: bytes, text: str) -> bytes | None:
+def with_text(line: bytes, text: str, carrier: Carrier = "auto") -> bytes | None:
     """Add text to the result on a line.
 
     Args:
         line: one response that can carry text, with its line end.
         text: for the model.
+        carrier: where it goes.
 
     Returns:
-        The line with one more item at the end of ``result.content``, which is made if it is missing; all other bytes
-        are the line's own. None when no place is found: a decoder that is stricter than another gave up.
+        The line with one more item at the end of ``result.content``, which is made if it is missing, or with a longer
+        last text item; all other bytes are the line's own. None when no place is found: a decoder that is stricter than
+        another gave up.
     """
     try:
         document = line.decode("utf-8")
-        start, end = _members(document, _after_space(document, 0))["result"]
-        result = _members(document, start)
-        structured = result.get("structuredContent")
-        item = _item(text, structured=structured is not None and document[slice(*structured)] != "null")
-        said = jsonvalue.dumps(item).decode()
-        if "content" in result:
-            start, end = result["content"]
-            added = said if _is_empty(document, start) else f",{said}"
+        response = member(members(document), "result")
+        if response is None:
+            return None
+        result = members(document, response.start)
+        last = last_text(document, result) if carrier == "inline" else None
+        if last:
+            edit = _longer(last, text)
         else:
-            added = f'"content":[{said}]' if _is_empty(document, start) else f',"content":[{said}]'
-    except (ValueError, LookupError, RecursionError):
+            structured = member(result, "structuredContent")
+            beside = carrier == "auto" and structured is not None and structured.value is not None
+            edit = content_edit(document, response, result, _resource(text) if beside else text_item(text))
+    except UNREADABLE:
         return None
-    return (document[: end - 1] + added + document[end - 1 :]).encode()
+    return edited(document, [edit]).encode()
 
 
-def _item(text: str, *, structured: bool) -> JsonValue:
-    if structured:
-        return {"type": "resource", "resource": {"uri": _URI, "mimeType": "text/plain", "text": text}}
+def content_edit(document: str, response: Part, result: list[Member], item: JsonValue) -> Edit:
+    """The edit that adds an item to the content of a result, which is made if it is missing.
+
+    Args:
+        document: the line.
+        response: the result in it.
+        result: its members.
+        item: to be added.
+    """
+    said = jsonvalue.dumps(item).decode()
+    content = member(result, "content")
+    return appended(document, content, said) if content else appended(document, response, f'"content":[{said}]')
+
+
+def last_text(document: str, result: list[Member]) -> Part | None:
+    """The text of the last text item of a result's content; None where there is none."""
+    content = member(result, "content")
+    for item in reversed(items(document, content.start) if content else []):
+        if isinstance(item.value, dict) and item.value.get("type") == "text":
+            text = member(members(document, item.start), "text")
+            if text and isinstance(text.value, str):
+                return text
+    return None
+
+
+def text_item(text: str) -> JsonValue:
+    """A text as an item of content."""
     return {"type": "text", "text": text}
 
 
-def _members(document: str, at: int) -> dict[str, tuple[int, int]]:
-    """Where the values of the object at a place stand, by key; of equal keys the last counts, as for any reader."""
-    return {key: (start, end) for key, start, end in _walk(document, at)}
+def _resource(text: str) -> JsonValue:
+    return {"type": "resource", "resource": {"uri": _URI, "mimeType": "text/plain", "text": text}}
 
 
-def _walk(document: str, at: int) -> Iterator[tuple[str, int, int]]:
-    if document[at] != "{":
-        raise ValueError("no object")
-    at = _after_space(document, at + 1)
-    while document[at] != "}":
-        key, end = _value_at(document, at)
-        start = _after_space(document, _after_space(document, end) + 1)  # past the colon
-        _, end = _value_at(document, start)
-        yield key, start, end
-        at = _after_space(document, end)
-        if document[at] == ",":
-            at = _after_space(document, at + 1)
-
-
-def _is_empty(document: str, at: int) -> bool:
-    """Whether the object or list at a place has nothing in it."""
-    return document[_after_space(document, at + 1)] in "]}"
-
-
-def _after_space(document: str, at: int) -> int:
-    found = _SPACE.match(document, at)
-    return found.end() if found else at
+def _longer(last: Part, text: str) -> Edit:
+    """A text within its quotes, and another one after a blank line."""
+    more = f"\n\n{text}" if last.value else text
+    return Edit(last.end - 1, last.end - 1, jsonvalue.dumps(more).decode()[1:-1])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from stretto.block import lookup_block
 from stretto.proxy.turns import LiveTurns
 from stretto.sessions.episode import ToolCall
+from stretto.sessions.wire import COMMIT_TOOL
 from waggle._defaults import FOLD_BYTES
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class FlowEngine:
         self._speculator = speculator
         self._shadow = shadow
         self._turns = LiveTurns()
+        self._begins = False  # a turn has begun, and its first call is still to come
         self._lookup: Lookup | None = None
         self._made: list[Lookup] = []
         self._size_bytes = 0  # of their texts
@@ -59,7 +61,11 @@ class FlowEngine:
 
     def called(self, call: HostCall) -> None:
         """See `Engine.called`."""
-        if self._turns.call(call.id, call.arguments, time.monotonic()):
+        self._begins |= self._turns.call(call.id, call.arguments, time.monotonic())
+        if call.name == COMMIT_TOOL:
+            return  # the calls that it leads to are the agent's, and belong to its turn
+        if self._begins:
+            self._begins = False
             self._speculator.turn()
         self._speculator.call(ToolCall(call.id, call.name, call.arguments))
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from stretto.bindings.session import SessionValues
-from stretto.sessions.wire import content_of, id_key, is_response, messages_of
+from stretto.proxy.answers import INVALID_REQUEST, answers_to, result_to
+from stretto.sessions.wire import content_of, error_to, id_key, is_response, messages_of
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["GuardTap"]
 
 _PARSE_ERROR: Final = -32700
-_NOT_SENT: Final = -32600
-_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 
 #: Characters of a result that are looked at for values; a result of 1 MB is more than any agent reads.
 _TEXT_CHARS: Final = 1_000_000
@@ -67,7 +66,7 @@ class GuardTap:
         if message is None:
             return self._unread(line.raw)
         calls = [each for each in messages_of(message) if each.get("method") == "tools/call"]
-        refusals = {key: text for call in calls if (text := self._refusal(call)) for key in (id_key(call.get("id")),)}
+        refusals = {key: text for call in calls if (text := self.refusal(call)) for key in (id_key(call.get("id")),)}
         if refusals:
             self._answer(message, refusals)
             return True
@@ -91,12 +90,17 @@ class GuardTap:
                 for message in messages_of(jsonvalue.loads(raw)):
                     self._note(message)
 
+    def ended(self, reason: str) -> bool:
+        """See `stretto.proxy.relay.Tap`; nobody waits for this tap."""
+        del reason
+        return False
+
     def close(self) -> None:
         """Nothing is open."""
 
-    # --- inside ---
+    # --- for taps that make calls of the agent's ---
 
-    def _refusal(self, call: JsonObject) -> str:
+    def refusal(self, call: JsonObject) -> str:
         """Why a call is not sent, for the agent; empty when it is."""
         params = call.get("params")
         tool = params.get("name") if isinstance(params, dict) else None
@@ -112,23 +116,20 @@ class GuardTap:
             return f"Not done: {tool} was not sent, and nothing was changed. It could not be checked: {error!r}."
         return refusal.text if refusal else ""
 
+    # --- inside ---
+
     def _answer(self, message: JsonValue, refusals: dict[IdKey | None, str]) -> None:
         """Answer every request on a line of which one is refused; of a batch the others are not sent either."""
-        answers = [
-            _answer_to(each, refusals.get(id_key(each.get("id")), ""))
-            for each in messages_of(message)
-            if each.get("method") is not None and each.get("id") is not None
-        ]
-        if answers:  # a call without an id wants none
-            said: JsonValue = [*answers] if isinstance(message, list) else answers[0]
-            self._to_host(jsonvalue.dumps(said) + b"\n")
+        line = answers_to(message, lambda each: _answer_to(each, refusals.get(id_key(each.get("id")), "")))
+        if line:  # a call without an id wants none
+            self._to_host(line)
 
     def _unread(self, raw: bytes) -> bool:
         """A line that is no JSON to us passes, unless it names a tool that is guarded: a server may read it."""
         if not any(name in raw for name in self._names):
             return False
-        error: JsonObject = {"code": _PARSE_ERROR, "message": "not sent: a line that names a guarded tool is no JSON"}
-        self._to_host(jsonvalue.dumps({"jsonrpc": "2.0", "id": None, "error": error}) + b"\n")
+        answer = error_to(None, _PARSE_ERROR, "not sent: a line that names a guarded tool is no JSON")
+        self._to_host(jsonvalue.dumps(answer) + b"\n")
         return True
 
     def _note(self, message: JsonObject) -> None:
@@ -159,11 +160,6 @@ class GuardTap:
 
 
 def _answer_to(request: JsonObject, refusal: str) -> JsonObject:
-    answer: JsonObject = {"jsonrpc": "2.0", "id": request["id"]}
     if not refusal:
-        problem = "not sent: another call of the same batch was refused"
-        return answer | {"error": {"code": _NOT_SENT, "message": problem}}
-    params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    modern: JsonObject = {"resultType": "complete"} if isinstance(meta, dict) and _VERSION in meta else {}
-    return answer | {"result": {**modern, "content": [{"type": "text", "text": refusal}], "isError": True}}
+        return error_to(request["id"], INVALID_REQUEST, "not sent: another call of the same batch was refused")
+    return result_to(request, refusal, failed=True)

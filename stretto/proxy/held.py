@@ -20,14 +20,16 @@ class Held:
     """One answer that is held.
 
     Attributes:
-        line: the server's own bytes.
+        line: the server's bytes.
+        own: they are the proxy's, in the place of the server's.
         until: when it is released at the latest, on the clock of `time.monotonic`.
     """
 
-    __slots__ = ("line", "until")
+    __slots__ = ("line", "own", "until")
 
-    def __init__(self, line: bytes, until: float) -> None:
+    def __init__(self, line: bytes, until: float, *, own: bool) -> None:
         self.line = line
+        self.own = own
         self.until = until
 
 
@@ -35,7 +37,7 @@ class Holder:
     """Holds one answer at a time. Thread-safe.
 
     Args:
-        send: hands a line to the host, and is told whether it is another than was held; called without a lock.
+        send: hands a line to the host, and is told whether it is another than the server's; called without a lock.
         seconds: for which an answer is held at most.
     """
 
@@ -48,12 +50,17 @@ class Holder:
         self._idle = False  # the watch waits for an answer to be held
         self._closed = False
 
-    def hold(self, line: bytes) -> Held | None:
-        """Hold an answer; None when another one is held, or it is too late for any."""
+    def hold(self, line: bytes, *, own: bool = False) -> Held | None:
+        """Hold an answer; None when another one is held, or it is too late for any.
+
+        Args:
+            line: its bytes.
+            own: they are the proxy's, in the place of the server's.
+        """
         with self._changed:
             if self._closed or self._held is not None:
                 return None
-            self._held = held = Held(line, time.monotonic() + self._seconds)
+            self._held = held = Held(line, time.monotonic() + self._seconds, own=own)
             if self._watch is None:
                 self._watch = threading.Thread(target=self._run, name="stretto-held", daemon=True)
                 self._watch.start()
@@ -73,17 +80,17 @@ class Holder:
         """Send a line in the place of the answer; False when it was taken before."""
         taken = self.take(held)
         if taken:
-            self._send(line, line is not held.line)
+            self._send(line, held.own or line is not held.line)
         return taken
 
     def close(self) -> None:
-        """Release what is held, as the server sent it, and hold nothing any more."""
+        """Release what is held, as it came, and hold nothing any more."""
         with self._changed:
             self._closed = True
             held, self._held = self._held, None
             self._changed.notify()
         if held:
-            self._send(held.line, False)
+            self._send(held.line, held.own)
 
     def _run(self) -> None:
         while True:
@@ -92,7 +99,7 @@ class Holder:
                 if self._closed:
                     return
             if late:
-                self._send(late.line, False)
+                self._send(late.line, late.own)
 
     def _late(self) -> Held | None:
         """Wait for something to happen; an answer whose time is over, if that is what happened."""

@@ -19,7 +19,7 @@ import stretto
 from stretto._defaults import PROXY_LINE_BYTES
 from stretto.proxy.http_headers import SESSION_ID, HeaderTable, is_modern
 from stretto.proxy.pipes import one_line
-from stretto.sessions.wire import id_key, is_response, messages_of
+from stretto.sessions.wire import UNREACHED, error_to, id_key, is_response, messages_of
 from waggle import jsonvalue
 from waggle.redact import redact_text
 
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
     from stretto.sessions.wire import IdKey
     from waggle.background import Faults
-    from waggle.jsonvalue import JsonObject, JsonValue
+    from waggle.jsonvalue import JsonValue
 
 __all__ = ["HttpClient"]
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
-_GONE: Final = -32000  #: the code that clients use themselves for a connection that has closed
 _ACCEPTED: Final = 202
 _NOT_FOUND: Final = 404
 _UNAUTHORISED: Final = frozenset({401, 403})
@@ -205,7 +204,7 @@ class HttpClient:
             except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
                 problem = f"the server cannot be reached: {type(error).__name__}: {error}"
             for number in [*requests.ids.values()]:
-                await self._say(_error(number, redact_text(problem)))
+                await self._say(one_line(jsonvalue.dumps(error_to(number, UNREACHED, redact_text(problem)))))
         except asyncio.CancelledError:
             return  # whoever cancels it wants no answer any more
 
@@ -347,8 +346,3 @@ def _kind(response: httpx2.Response) -> str:
 
 def _status(response: httpx2.Response) -> str:
     return f"{response.status_code} {response.reason_phrase}".strip()
-
-
-def _error(number: JsonValue, text: str) -> bytes:
-    error: JsonObject = {"code": _GONE, "message": text}
-    return one_line(jsonvalue.dumps({"jsonrpc": "2.0", "id": number, "error": error}))

@@ -11,11 +11,12 @@ import os
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from stretto.proxy.http_streams import Router
 from stretto.proxy.pipes import LineReader, LineWriter, one_line
 from stretto.proxy.relay import EXIT_FAILED
+from stretto.sessions.wire import ABORTED, error_to
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from stretto.proxy.assembly import Assembly
     from stretto.proxy.http_streams import Stream
     from waggle.background import Faults
-    from waggle.jsonvalue import JsonObject, JsonValue
+    from waggle.jsonvalue import JsonObject
 
 __all__ = ["HttpHost"]
-
-_GONE: Final = -32000  #: the code that clients use themselves for a connection that has closed
 
 
 class HttpHost:
@@ -129,13 +128,10 @@ class HttpHost:
         """Take in that the server has said its last."""
         for stream, numbers in self.router.end().items():
             for number in numbers:
-                stream.add(_error(number))
+                stream.add(
+                    one_line(jsonvalue.dumps(error_to(number, ABORTED, "the server has ended before it answered")))
+                )
             stream.end()
         self.leave()
         self.ended.set()
         self._on_end(self)
-
-
-def _error(number: JsonValue) -> bytes:
-    error: JsonObject = {"code": _GONE, "message": "the server has ended before it answered"}
-    return jsonvalue.dumps({"jsonrpc": "2.0", "id": number, "error": error}) + b"\n"

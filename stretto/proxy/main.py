@@ -7,6 +7,7 @@ is to be told goes to standard error. Not responsible for anything that happens 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -23,7 +24,9 @@ from stretto._defaults import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    HELD_SECONDS,
     LISTEN_IDLE_MINUTES,
+    LOOKUP_SECONDS,
     LOOKUPS_PER_CALL,
     LOOKUPS_PER_SESSION,
     QUESTIONS_PER_SESSION,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _NAME: Final = "stretto-proxy"
+_CARRIERS: Final = ("auto", "inline", "plain")  #: `stretto.proxy.carrier.Carrier`, without importing it
 _DECIDERS: Final = ("reach", "habit", "arbiter")  #: `stretto.deciders.decide.DECIDERS`, without importing them
 
 #: How long a thread that parses and writes a log keeps one that forwards waiting, seconds. Python's own 5 ms would be
@@ -75,6 +79,17 @@ class _Surprise(click.ParamType[float]):
         raise click.BadParameter(f"{value!r} is neither off nor a number above 0", ctx, param)
 
 
+class _Number(click.FloatRange):
+    """A number in a range; ``nan`` is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            raise click.BadParameter("nan is no number", ctx, param)
+        return number
+
+
 #: The options that say how a flow acts, by their names in Python, and those that say what a recording holds.
 _OF_FLOW: Final = frozenset(
     {
@@ -89,6 +104,9 @@ _OF_FLOW: Final = frozenset(
         "flow_explore",
         "flow_explore_seed",
         "flow_surprise",
+        "flow_wait",
+        "flow_lookup_wait",
+        "flow_carrier",
         "task_id",
         "oracle",
         "oracle_cache",
@@ -99,7 +117,8 @@ _OF_LISTEN: Final = frozenset({"listen_token_file", "listen_idle"})
 
 
 _PATH: Final = _OwnPath()
-_SHARE: Final = click.FloatRange(0, 1)
+_SHARE: Final = _Number(0, 1)
+_SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer
 
 
 @click.command(
@@ -182,6 +201,28 @@ _SHARE: Final = click.FloatRange(0, 1)
     metavar="off|NATS",
     help="Mean surprise above which the session is left alone. Default: the flow's own.",
 )
+@click.option(
+    "--flow-wait",
+    type=_SECONDS,
+    default=HELD_SECONDS,
+    metavar="SECONDS",
+    help=f"Longest time for which an answer is held for its lookups. Default: {HELD_SECONDS:g}.",
+)
+@click.option(
+    "--flow-lookup-wait",
+    type=_SECONDS,
+    default=LOOKUP_SECONDS,
+    metavar="SECONDS",
+    help=f"Longest time for one lookup, within the former. Default: {LOOKUP_SECONDS:g}.",
+)
+@click.option(
+    "--flow-carrier",
+    type=click.Choice(_CARRIERS),
+    default="auto",
+    metavar="[auto|inline|plain]",
+    help="Where lookups go: into an item that hosts show; to the end of the last text, for hosts that show one item "
+    "only; or into a text, with no result structured any more. Default: auto.",
+)
 @click.option("--task-id", default="", metavar="ID", help="What the session works on, for the log of decisions.")
 @click.option(
     "--oracle",
@@ -202,6 +243,7 @@ _SHARE: Final = click.FloatRange(0, 1)
     help="Whose routes and ledger. Default: the project that the proxy is started in.",
 )
 @click.option("--guards", type=_PATH, metavar="FILE", help="Checks that a call must pass before it reaches the server.")
+@click.option("--commit", is_flag=True, help="Give the agent a tool, stretto_commit, that runs several calls in order.")
 @click.option(
     "--listen",
     metavar="ADDR",
@@ -237,6 +279,7 @@ def _proxy(
     context: Path | None,
     flow: Path | None,
     guards: Path | None,
+    commit: bool,
     waggle: bool,
     waggle_project: Path | None,
     listen: str | None,
@@ -262,6 +305,7 @@ def _proxy(
         guards,
         context,
         WaggleOptions(waggle_project, server_name) if waggle else None,
+        commit,
     )
     assembly = Assembly(settings)
     sys.setswitchinterval(_SWITCH_S)

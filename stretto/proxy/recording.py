@@ -116,6 +116,11 @@ class Recording:
         del to
         self._take("proxy", raw)
 
+    def ended(self, reason: str) -> bool:
+        """See `stretto.proxy.relay.Tap`; what taps answer now is recorded like all else."""
+        del reason
+        return False
+
     def close(self) -> None:
         """Wait until everything is written, `RECORD_FLUSH_S` at the most."""
         t_ms = self._elapsed_ms()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from stretto.sessions.wire import COMMIT_TOOL
 from waggle.calls import Call, Outcome, Result
 from waggle.replay import fold
 
@@ -101,6 +102,8 @@ class MemoryEngine:
 
     def called(self, call: HostCall) -> None:
         """See `Engine.called`. What has no arguments by name is no call that could be made again."""
+        if call.name == COMMIT_TOOL:
+            return  # the calls that it leads to are the agent's
         args = call.arguments if isinstance(call.arguments, dict) else None
         made = Call(self._memory.inner(call.name), args or {}, call.id, reads=None if args is not None else False)
         self._open[call.id] = made

@@ -20,7 +20,7 @@ from stretto.proxy.held import Holder
 from stretto.proxy.pending import HostCall, Listing, OwnCalls, Requests
 from stretto.proxy.session import ServedSession
 from stretto.sessions.manifest import Manifest
-from stretto.sessions.wire import LOOKUP_ID, id_key, is_response, messages_of
+from stretto.sessions.wire import COMMIT_TOOL, LOOKUP_ID, id_key, is_response, messages_of
 from waggle import jsonvalue
 from waggle.background import Faults
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stretto.flow.model import Flow
+    from stretto.proxy.carrier import Carrier
     from stretto.proxy.engine import Engine
     from stretto.proxy.held import Held
     from stretto.proxy.memory import Memory
@@ -61,6 +62,7 @@ class Serving:
         context: the file in which the host hands over the conversation.
         held_s: longest time for which an answer is held, seconds.
         lookup_s: longest time for one lookup, seconds; the former ends it, too.
+        carrier: where what was looked up goes.
         shadow: let the flow decide and log, and look nothing up; a memory acts all the same.
         options: those of `stretto.speculator.Speculator`.
 
@@ -78,6 +80,7 @@ class Serving:
         context: Path | None = None,
         held_s: float = HELD_SECONDS,
         lookup_s: float = LOOKUP_SECONDS,
+        carrier: Carrier = "auto",
         shadow: bool = False,
         **options: Any,
     ) -> None:
@@ -98,6 +101,7 @@ class Serving:
             self.faults,
             conversation=Conversation(context, self.faults) if context else None,
             lookup_s=lookup_s,
+            carrier=carrier,
         )
 
     def attach(self, wire: Wire) -> None:
@@ -132,13 +136,27 @@ class Serving:
             message = line.message
             if isinstance(message, list):
                 return self._batch(message)
-            return isinstance(message, dict) and self._server_said(message, line.raw)
+            return isinstance(message, dict) and self._server_said(message, line)
         except Exception as error:  # noqa: BLE001 - as above
             self._session.switch_off("something failed", error)
             return False
 
     def sent(self, raw: bytes, to: Side) -> None:
-        """See `stretto.proxy.relay.Tap`; what others send is no business of this tap's."""
+        """Take in what other taps do for the host: calls that they make, and answers that they give."""
+        try:
+            for message in messages_of(jsonvalue.loads(raw)):
+                if to == "server" and self._own.owner(message.get("id")) is None:
+                    self._host_said(message, alone=False)
+                elif to == "host" and is_response(message):
+                    self._answered_by_others(message.get("id"))
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self._session.switch_off("something failed", error)
+
+    def ended(self, reason: str) -> bool:
+        """Let an answer that is held go out with what was looked up before the server was gone."""
+        self._session.post(partial(self._session.give_up, ""))
+        del reason
+        return False
 
     def close(self) -> None:
         """Release what is held, and end; what was not looked up by now is not."""
@@ -174,14 +192,21 @@ class Serving:
         if isinstance(call, HostCall):
             self._session.post(partial(self._session.cancelled, call))
 
+    def _answered_by_others(self, number: JsonValue) -> None:
+        key = id_key(number)
+        request = self._requests.take(key) if key is not None else None
+        if isinstance(request, HostCall):
+            ends = self._session.committed if request.name == COMMIT_TOOL else self._session.cancelled
+            self._session.post(partial(ends, request))
+
     # --- what the server says -------------------------------------------------------------------------------------
 
-    def _server_said(self, message: JsonObject, raw: bytes | None) -> bool:
+    def _server_said(self, message: JsonObject, line: Line | None) -> bool:
         """Sort one message; whether it is kept.
 
         Args:
             message: the message.
-            raw: the line it came on, if nothing else is on it, and it has not passed yet.
+            line: the line it came on, if nothing else is on it, and it has not passed yet.
         """
         method = message.get("method")
         if method is not None:
@@ -198,21 +223,24 @@ class Serving:
         key = id_key(message.get("id"))
         request = self._requests.take(key) if key is not None and is_response(message) else None
         if isinstance(request, HostCall):
-            return self._answered(request, message, raw)
+            return self._answered(request, message, line)
         result = message.get("result")
         if isinstance(request, Listing) and isinstance(result, dict):
             self._session.post(partial(self._session.page, result, first=request.first))
         return False
 
-    def _answered(self, call: HostCall, response: JsonObject, raw: bytes | None) -> bool:
+    def _answered(self, call: HostCall, response: JsonObject, line: Line | None) -> bool:
         """Hold an answer if lookups can follow it: not while another run is in progress, whose answer is held.
 
         Where there is no lookup to offer the engine is asked all the same, for its log, and nothing waits for that.
         """
         session, held = self._session, None
-        runs = raw is not None and call.plain and can_carry(response) and not session.busy
-        if runs and raw is not None and not session.off and self._offers(call.name, response):
-            held = self._holder.hold(raw)
+        if call.name == COMMIT_TOOL:  # a server's own tool of that name is none of a flow's, either
+            session.post(partial(session.committed, call))
+            return False
+        runs = line is not None and call.plain and can_carry(response) and not session.busy
+        if runs and line is not None and not session.off and self._offers(call.name, response):
+            held = self._holder.hold(line.raw, own=line.own)
             runs = held is not None
         if held:
             session.busy = True

@@ -16,16 +16,17 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, Protocol
 
+from stretto.proxy.answers import request_line
 from stretto.proxy.carrier import is_final, with_text
 from stretto.proxy.listed import ListedTools
 from stretto.sessions.importing import CallIds
 from stretto.sessions.wire import LOOKUP_ID, content_of
-from waggle import jsonvalue
 from waggle.calls import Outcome, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stretto.proxy.carrier import Carrier
     from stretto.proxy.context import Conversation
     from stretto.proxy.engine import Engine
     from stretto.proxy.held import Held, Holder
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject
     from waggle.replay import Lookup
 
-__all__ = ["ServedSession", "Wire", "request_line"]
+__all__ = ["ServedSession", "Wire"]
 
 #: Seconds that are left of an answer's time when its lookups are given up: to write it out, with those that are there.
 _WRITE_OUT_S: Final = 0.05
@@ -79,6 +80,7 @@ class ServedSession:
         faults: where what goes wrong is counted.
         conversation: what is said beside the calls, None where nobody hands it over.
         lookup_s: longest time for one lookup, seconds.
+        carrier: where what was looked up goes.
 
     Attributes:
         busy: a run is in progress, or an answer is held for one.
@@ -97,6 +99,7 @@ class ServedSession:
         *,
         conversation: Conversation | None,
         lookup_s: float,
+        carrier: Carrier = "auto",
     ) -> None:
         self._engine = engine
         self._own = own
@@ -104,6 +107,7 @@ class ServedSession:
         self._faults = faults
         self._conversation = conversation
         self._lookup_s = lookup_s
+        self._carrier = carrier
         self._wire: Wire | None = None
         self._ids = CallIds()
         self._made = 0  # lookups that were sent
@@ -204,6 +208,10 @@ class ServedSession:
             self._engine.settle(_result(response))
         self._step(run)
 
+    def committed(self, call: HostCall) -> None:
+        """Know that a commit has its answer: its turn goes on no longer."""
+        self._engine.delivered(call)
+
     def cancelled(self, call: HostCall) -> None:
         """Know that the host no longer waits for a call; a run after it ends, and so does its lookup."""
         self._engine.dropped(call)
@@ -259,7 +267,7 @@ class ServedSession:
         """Hand back: release the answer with what was looked up."""
         self._run = None
         text = self._engine.text()
-        line = with_text(run.held.line, text) if text else run.held.line
+        line = with_text(run.held.line, text, self._carrier) if text else run.held.line
         self.busy = False  # before the answer is out, since the next one may come at once
         sent = self._holder.release(run.held, run.held.line if line is None else line)
         self._engine.end(delivered=sent and line is not None)
@@ -308,14 +316,6 @@ class ServedSession:
         run = self._run
         if run and time.monotonic() >= run.lookup_until:
             self._give_up(run, "it took too long")
-
-
-def request_line(method: str, params: JsonObject, number: str | None = None) -> bytes:
-    """A request of the proxy's own, or without a number a notification, as a line."""
-    message: JsonObject = {"jsonrpc": "2.0"}
-    if number is not None:
-        message["id"] = number
-    return jsonvalue.dumps(message | {"method": method, "params": params}) + b"\n"
 
 
 def _asks(response: JsonObject) -> bool:

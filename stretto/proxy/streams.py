@@ -27,14 +27,17 @@ class Line:
 
     Attributes:
         raw: its bytes with its line end; the last line of a stream may have none.
+        own: it is the proxy's, in the place of one that crossed.
     """
 
-    __slots__ = ("_message", "raw")
+    __slots__ = ("_message", "own", "raw")
 
     raw: Final[bytes]
+    own: Final[bool]
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, *, own: bool = False) -> None:
         self.raw = raw
+        self.own = own
         self._message: object = _UNREAD
 
     @property

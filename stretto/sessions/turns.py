@@ -6,6 +6,12 @@ Not responsible for reading logs (`stretto.sessions.log`) nor for what a server 
 The rule: a call that is sent while another call of the turn is unanswered joins the turn. So does the agent's call
 within 500 ms of the turn's last answer, if nothing was said in between and it passes nothing that the turn's results
 were the first to hold. The proxy's own calls join only while one is unanswered. Anything else begins a new turn.
+
+Of the tool that runs several calls (`stretto.sessions.wire.COMMIT_TOOL`), the calls it leads to are the agent's, and in
+one turn, since it is unanswered meanwhile; the call of the tool itself is none.
+
+A call whose server was gone before it answered is as good as not made: nobody knows what it would have led to, nor what
+the agent would have done then. What is said after it, before anything is answered again, is about that, and left out.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from stretto.sessions.episode import Assistant, Episode, ToolCall, ToolResult, U
 from stretto.sessions.importing import CallIds
 from stretto.sessions.listing import Listings
 from stretto.sessions.log import Entry
-from stretto.sessions.wire import content_of, id_key, id_text, json_text
+from stretto.sessions.wire import COMMIT_TOOL, content_of, id_key, id_text, is_aborted, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,6 +75,7 @@ class _Turns:
     """The state of the inference, in the terms of the rule."""
 
     __slots__ = (
+        "_aborted",
         "_answered_ms",
         "_back",
         "_events",
@@ -96,13 +103,20 @@ class _Turns:
         self._turn: list[ToolCall] = []
         self._open: set[IdKey | None] = set()  # calls that hold the turn open
         self._answered_ms: int | None = None
+        self._aborted = False  # the latest response says that the server is gone
         self._said = False  # something stands after the turn that is no result
         self._back = 0  # results of the turn that are back
         self._returned: list[str] = []
         self._known = _Known()
 
     def events(self) -> tuple[Event, ...]:
-        return tuple([Assistant(None, tuple(event)) if isinstance(event, list) else event for event in self._events])
+        return tuple(
+            [
+                Assistant(None, tuple(event)) if isinstance(event, list) else event
+                for event in self._events
+                if event != []  # a turn of which nothing is left
+            ]
+        )
 
     def read(self, entries: Iterable[Entry]) -> None:
         events, known = self._events, self._known.texts
@@ -114,7 +128,7 @@ class _Turns:
                 if not isinstance(text, str):
                     continue
                 known.append(text)
-                role = message.get("role")
+                role = None if self._aborted else message.get("role")
                 if role == "user":
                     events.append(User(text))
                     self._said = True
@@ -159,12 +173,15 @@ class _Turns:
             self._turn = []
             self._events.append(self._turn)
         self._known.texts.append(json_text(arguments) if isinstance(arguments, str) else arguments)
+        opened.add(key)
+        if _commits(name):
+            self._pending[key] = ToolCall(id_text(number), name, arguments)
+            return
         call = ToolCall(self._ids.new(id_text(number)), name, arguments)
         if self._back:
             self.sent_after[call.id] = self._back
         self._turn.append(call)
         self._pending[key] = call
-        opened.add(key)
 
     def _continues(self, t_ms: int, sender: Sender, arguments: JsonValue) -> bool:
         answered = self._answered_ms
@@ -183,16 +200,30 @@ class _Turns:
                 self._listing.discard(key)
                 self.listings.add(message.get("result"))
             return
+        self._aborted = is_aborted(message, own=sender == "proxy")
+        if self._aborted:
+            self._open.discard(key)
+            self._forget(call)
+            return
         if key in self._open:
             self._open.discard(key)
-            self._back += 1
+            self._back += not _commits(call.name)
             if not self._open:
                 self._answered_ms = t_ms
         elif any(call is other for other in self._turn):  # cancelled, and answered all the same
             self._back += 1
+        if _commits(call.name):
+            return
         error, content = content_of(message)
         self._returned.append(content)
         self._events.append(ToolResult(call.id, call.name, error, content))
+
+    def _forget(self, call: ToolCall) -> None:
+        self.sent_after.pop(call.id, None)
+        for turn in reversed(self._events):
+            if isinstance(turn, list) and any(call is other for other in turn):
+                turn[:] = [other for other in turn if other is not call]
+                return
 
 
 class _Known:
@@ -209,6 +240,10 @@ class _Known:
             self._joined += "".join([item if isinstance(item, str) else json_text(item) for item in self.texts])
             self.texts.clear()
         return text in self._joined
+
+
+def _commits(tool: str) -> bool:
+    return tool.rpartition("::")[2] == COMMIT_TOOL  # after the server's name, in merged sessions
 
 
 def telling(arguments: JsonValue) -> Iterator[str]:

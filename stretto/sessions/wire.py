@@ -14,7 +14,30 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["LOOKUP_ID", "IdKey", "content_of", "id_key", "id_text", "is_response", "json_text", "messages_of"]
+__all__ = [
+    "ABORTED",
+    "COMMIT_ID",
+    "COMMIT_TOOL",
+    "LOOKUP_ID",
+    "UNREACHED",
+    "IdKey",
+    "content_of",
+    "error_to",
+    "id_key",
+    "id_text",
+    "is_aborted",
+    "is_request",
+    "is_response",
+    "json_text",
+    "messages_of",
+]
+
+#: Code of the error that a request gets whose server is gone, as MCP's own clients number a connection that was closed.
+#: From a proxy it says that nothing is known of what came of the request.
+ABORTED: Final = -32000
+
+#: The same where the server is reached over HTTP, and the proxy's connection to it answers in its place.
+UNREACHED: Final = -32090
 
 #: A request's id as something hashable: equal exactly when the ids are equal as JSON texts, so ``1``, ``"1"``, ``1.0``
 #: and ``true`` all differ.
@@ -22,6 +45,11 @@ IdKey: TypeAlias = int | str | tuple[str]
 
 #: How the calls are named that are made on the agent's behalf; a number of the session follows.
 LOOKUP_ID: Final = "stretto-"
+
+#: The tool by which a proxy runs several calls for the agent, and how the ids begin of the calls that it makes then.
+#: These are the agent's calls, unlike a flow's lookups; that of the tool itself is none of its steps.
+COMMIT_TOOL: Final = "stretto_commit"
+COMMIT_ID: Final = "stretto:commit-"
 
 _TOO_DEEP: Final = "[nested too deeply to be shown]"
 
@@ -57,6 +85,23 @@ def is_response(message: JsonObject) -> bool:
         and message.get("id") is not None
         and ("result" in message or message.get("error") is not None)
     )
+
+
+def is_request(message: JsonObject) -> bool:
+    """Whether a message asks for an answer: it has a method and an id, whatever that is."""
+    return "id" in message and message.get("method") is not None
+
+
+def error_to(number: JsonValue, code: int, problem: str) -> JsonObject:
+    """The answer to a request that is refused."""
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": problem}}
+
+
+def is_aborted(response: JsonObject, *, own: bool) -> bool:
+    """Whether a response stands in place of one of a server that was gone; `own` when the proxy gave it itself."""
+    error = response.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return code == UNREACHED or (own and code == ABORTED)
 
 
 def content_of(response: JsonObject) -> tuple[bool, str]:

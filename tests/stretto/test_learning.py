@@ -13,12 +13,16 @@ from stretto.errors import UsageError
 from stretto.flow.file import dump_flow
 from stretto.flow.model import Provenance
 from stretto.learning import Evidence, LearnOptions, learn, learn_counts, merge, plan_of, plan_of_flow
+from stretto.review.promote import promote
 from stretto.sessions.corpus import Corpus, Recorded, open_corpus
 from stretto.sessions.episode import Assistant, Episode
 from stretto.sessions.log_dump import dump_log
 from stretto.sessions.manifest import Manifest
 from stretto.sessions.redact import redact
 from tests.stretto.episodes import called, episode, replied, said, together
+from tests.stretto.sessions.logs_support import aborted, call
+from tests.stretto.sessions.logs_support import said as logged
+from waggle import jsonvalue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -252,3 +256,33 @@ def test_every_call_of_a_batch_is_an_assistant_turn_of_its_own_in_no_count() -> 
     assert sum(isinstance(event, Assistant) for event in made.events) == 1
     flow = learn(Held([made, made]), PLAIN, provenance=MADE)
     assert all(not counts.found for counts in flow.bindings.sources.values())
+
+
+@pytest.mark.case("HC-23")
+def test_calls_that_a_dead_server_left_open_count_neither_for_nor_against_a_flow(tmp_path: Path) -> None:
+    """Another session that ended so, and its user's and agent's words about it, teach what it teaches without them."""
+    events = [
+        called("find_user", {"email": "a@b.org"}, "u1"),
+        called("get_user", {"user": "u1"}, {"orders": ["W11", "W12"]}),
+        called("get_order", {"order": "W11"}, {"id": "W11"}),
+    ]
+    left = [
+        call(10**6, 90, "get_order", order="W12"),
+        aborted(10**6 + 5, 90),
+        logged(10**6 + 6, "user", "Oh."),
+        logged(10**6 + 7, "assistant", "It is down."),
+    ]
+    corpora: list[Corpus] = []
+    for name, more in (("whole", []), ("died", left)):
+        place = tmp_path / name
+        place.mkdir()
+        for number in range(4):
+            log = dump_log(episode(*events, name=f"s{number}"), SHOP)
+            end = [jsonvalue.dumps(entry.to_json()) + b"\n" for entry in more]
+            (place / f"s{number}.jsonl").write_bytes(log + b"".join(end))
+        corpora.append(open_corpus(place))
+    whole, died = (learn(corpus, PLAIN, provenance=MADE) for corpus in corpora)
+    assert dump_flow(whole) == dump_flow(died)
+    one, other = (promote(whole, [recorded.episode for recorded in corpus]) for corpus in corpora)
+    assert one == other
+    assert one.promotion.sites

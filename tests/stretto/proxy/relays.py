@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 
 #: What a session's end may take where nothing is to be waited for.
-QUICK = Waits(close=0.3, close_longest=2.0, terminate=0.3, kill=2.0, drain=0.3, host=0.5, tap=5.0)
+QUICK = Waits(
+    close=0.3, close_longest=2.0, output=0.3, terminate=0.3, kill=2.0, drain=0.3, host=0.5, asked=0.3, tap=5.0
+)
 
 #: A server that answers bytes with the same bytes.
 ECHO = (sys.executable, "-c", "import os\nwhile data := os.read(0, 65536): os.write(1, data)")
@@ -42,17 +44,22 @@ class Watcher:
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, bytes]] = []
+        self.ends: list[str] = []
 
     def from_host(self, line: Line) -> bool:
         self.seen.append(("host", line.raw))
         return False
 
-    def from_server(self, line: Line) -> bool:
+    def from_server(self, line: Line) -> bool | Line:
         self.seen.append(("server", line.raw))
         return False
 
     def sent(self, raw: bytes, to: Side) -> None:
         self.seen.append((f"sent to {to}", raw))
+
+    def ended(self, reason: str) -> bool:
+        self.ends.append(reason)
+        return False
 
     def close(self) -> None:
         self.seen.append(("closed", b""))

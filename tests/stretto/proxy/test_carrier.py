@@ -97,3 +97,47 @@ def test_whatever_else_is_in_an_answer_is_read_the_same(
     assert (item["resource"] if structured is not None else item)["text"] == text
     assert read == {"id": 2**70, "result": {"content": [], **result}}
     assert len(changed) <= len(line) + len(jsonvalue.dumps(item)) + len(',"content":[]')
+
+
+# --- the other carriers -------------------------------------------------------------------------------------------
+
+SAID = r"\n\né \U0001f600 \"x\"\n".replace(r"\U0001f600", "\U0001f600")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            '{"result":{"content":[ {"text":"a\\u00e9","type":"text"}, {"type":"image"} ],"x":{}}}\n',
+            f'{{"result":{{"content":[ {{"text":"a\\u00e9{SAID}","type":"text"}}, {{"type":"image"}} ],"x":{{}}}}}}\n',
+        ),
+        (
+            '{"result":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b","text":""}]}}\n',
+            f'{{"result":{{"content":[{{"type":"text","text":"a"}},{{"type":"text","text":"b","text":"{SAID[4:]}"}}]}}}}\n',
+        ),
+        (
+            '{"result":{"content":[{"type":"text","text":7}],"structuredContent":{}}}\n',
+            f'{{"result":{{"content":[{{"type":"text","text":7}},{ITEM}],"structuredContent":{{}}}}}}\n',
+        ),
+        ('{"result":{}}\n', f'{{"result":{{"content":[{ITEM}]}}}}\n'),
+    ],
+)
+def test_inline_makes_the_last_text_longer(line: str, expected: str) -> None:
+    assert with_text(line.encode(), TEXT, "inline") == expected.encode()
+
+
+def test_plain_is_a_text_whatever_stands_beside_it() -> None:
+    line = b'{"result":{"content":[],"structuredContent":{}}}'
+    assert with_text(line, TEXT, "plain") == f'{{"result":{{"content":[{ITEM}],"structuredContent":{{}}}}}}'.encode()
+
+
+@given(st.text(), st.lists(st.text(), max_size=3), st.text(max_size=5))
+def test_inline_adds_the_text_to_the_last_one_and_nothing_else(text: str, before: list[str], space: str) -> None:
+    items: list[Any] = [{"type": "text", "text": each} for each in before]
+    raw = jsonvalue.dumps({"id": space, "result": {"content": items}})
+    line = with_text(raw, text, "inline")
+    assert line is not None
+    last = before[-1] if before else ""
+    told = f"{last}\n\n{text}" if last else text
+    expected = {"id": space, "result": {"content": [*items[:-1], {"type": "text", "text": told}]}}
+    assert jsonvalue.loads(line) == expected

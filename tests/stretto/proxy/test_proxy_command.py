@@ -40,9 +40,44 @@ def run(*words: object, data: bytes = b"", **environment: str) -> subprocess.Com
 
 
 def test_standard_output_is_the_servers_and_nothing_else(tmp_path: Path) -> None:
-    for options in ((), ("--record", tmp_path / "logs", "--domain", "shop")):
-        done = run(*options, "--", *ECHO, data=b'{"id":1}\nnot json\xff\ntorn')
-        assert (done.returncode, done.stdout, done.stderr) == (0, b'{"id":1}\nnot json\xff\ntorn', b"")
+    said = b'{"id":1}\n[{"method": "a"}]\n{"torn": 1}'
+    for options, stray in (((), b"not json\xff\n"), (("--record", tmp_path / "logs", "--domain", "shop"), b"")):
+        done = run(*options, "--", *ECHO, data=stray + said)
+        assert (done.returncode, done.stdout, done.stderr) == (0, stray + said, b"")
+
+
+@pytest.mark.case("HC-21")
+def test_text_of_the_server_is_recorded_and_told_once_a_kind_without_secrets_and_not_passed_on(tmp_path: Path) -> None:
+    stray = (
+        b'key sk-proj-Zk3v9QpL7mXw2Rt8\x1b[2J\nServer started\n\n{"jsonrpc": "2.0", \n[1,2]\n"x"\n\xff\xfe not utf-8\n'
+    )
+    said = b'{"jsonrpc": "2.0",  "method": "a"}\n'
+    done = run("--record", tmp_path, "--", *ECHO, data=stray + said)
+    assert (done.returncode, done.stdout) == (0, said)
+    told = done.stderr.decode("ascii").splitlines()
+    assert [line.split(" (reported once")[0] for line in told] == [
+        "stretto-proxy: a line of the server that is no JSON is not passed on: key __REDACTED_BY_WAGGLE__\\x1b[2J",
+        "stretto-proxy: a line of the server that is empty is not passed on",
+        "stretto-proxy: a line of the server that is JSON and no message is not passed on: [1,2]",
+        "stretto-proxy: a line of the server that is not UTF-8 is not passed on: \\xff\\xfe not utf-8",
+    ]
+    [log] = tmp_path.glob("*.jsonl")
+    raws = [entry.raw for entry in read_log(log)[1] if entry.sender == "server" and entry.raw is not None]
+    assert raws[1:4] == ["Server started", "", '{"jsonrpc": "2.0", ']
+
+
+@pytest.mark.case("HC-23")
+def test_requests_of_a_server_that_cannot_be_started_are_answered_until_the_host_leaves(tmp_path: Path) -> None:
+    asked = (
+        message(id=1, method="initialize") + message(method="notifications/initialized") + message(id="2", method="x")
+    )
+    done = run("--record", tmp_path, "--", "/nowhere/server", data=asked)
+    assert done.returncode == 125
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    problem = {"code": -32000, "message": "/nowhere/server cannot be started: No such file or directory"}
+    assert answers == [{"jsonrpc": "2.0", "id": number, "error": problem} for number in (1, "2")]
+    [log] = tmp_path.glob("*.jsonl")
+    assert [entry.sender for entry in read_log(log)[1]].count("proxy") == 2
 
 
 @pytest.mark.parametrize(
@@ -71,6 +106,9 @@ def test_a_server_that_cannot_be_started_is_said_in_one_line() -> None:
         (("--waggle", "--waggle-project", "/nowhere", "--", "x"), b"/nowhere: no such directory"),
         (("--retain-days", "0", "--record", "d", "--", "x"), b"not in the range"),
         (("--flow", "/nowhere.flow.json", "--", "x"), b"/nowhere.flow.json"),
+        (("--flow-wait", "2", "--", "x"), b"--flow-wait does nothing without --flow"),
+        (("--flow", "f", "--flow-wait", "0", "--", "x"), b"not in the range"),
+        (("--flow", "f", "--flow-lookup-wait", "nan", "--", "x"), b"nan is no number"),
         (("--flow", "f", "--flow-surprise", "nan", "--", "x"), b"neither off nor a number above 0"),
     ],
 )
@@ -113,8 +151,8 @@ def unignored(signum: int) -> Iterator[None]:
 def test_a_signal_ends_proxy_and_server(signum: int, state: str, tmp_path: Path, unignored: None) -> None:
     server = program(
         "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\n"
-        "os.write(1, b'ready %d\\n' % os.getpid())\n"
-        + ("while True: os.write(1, b'x' * 4096)" if state == "host does not read" else "sys.stdin.read()")
+        "os.write(1, b'{\"pid\": %d}\\n' % os.getpid())\n"
+        + ("while True: os.write(1, b'{}\\n' * 4096)" if state == "host does not read" else "sys.stdin.read()")
     )
     proxy = subprocess.Popen(
         [*PROXY, "--record", tmp_path, "--", *server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
@@ -122,7 +160,7 @@ def test_a_signal_ends_proxy_and_server(signum: int, state: str, tmp_path: Path,
     assert proxy.stdin
     assert proxy.stdout
     with proxy.stdin, proxy.stdout:
-        pid = int(os.read(proxy.stdout.fileno(), 4096).split()[1])
+        pid = json.loads(os.read(proxy.stdout.fileno(), 4096).splitlines()[0])["pid"]
         if state == "in a message":
             os.write(proxy.stdin.fileno(), b'{"half')
         proxy.send_signal(signum)
@@ -135,7 +173,9 @@ SHOP = program(
     "import json, sys\n"
     f"user, orders = {USER!r}, {ORDERS!r}\n"
     "for line in sys.stdin:\n"
-    "    said = json.loads(line); name, given = said['params']['name'], said['params']['arguments']\n"
+    "    said = json.loads(line)\n"
+    "    if 'id' not in said: continue\n"
+    "    name, given = said['params']['name'], said['params']['arguments']\n"
     "    found = user if name == 'get_user' else orders.get(given.get('order_id'))\n"
     "    text = 'u1' if name == 'find_user' else json.dumps(found)\n"
     "    result = {'content': [{'type': 'text', 'text': text}]}\n"
@@ -193,6 +233,9 @@ def test_the_flows_options_reach_it(tmp_path: Path) -> None:
     assert find_user(flow, "--flow-tools", "get_order,get_stock", "--flow-surprise", "5") == "u1"
     assert find_user(flow, "--flow-threshold", "1", "--flow-decider", "habit") == "u1"
     assert find_user(flow, "--flow-per-session", "0") == "u1"
+    assert find_user(flow, "--flow-wait", "0.001") == "u1"  # nothing is looked up in so short a time
+    assert find_user(flow, "--flow-wait", "30", "--flow-lookup-wait", "0.000001") == "u1"
+    assert "get_order" in find_user(flow, "--flow-wait", "30", "--flow-lookup-wait", "20")
     refused = run("--flow", flow, "--oracle", "replay", "--", *ECHO)
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert b"--oracle replay and --oracle-cache go together" in refused.stderr
@@ -223,7 +266,8 @@ def test_a_call_that_a_guard_refuses_never_reaches_the_server_and_is_recorded(tm
     refused = next(each for each in told if each.get("id") == 2)
     assert refused["result"]["isError"]
     assert "Look the order up first." in refused["result"]["content"][0]["text"]
-    assert [each for each in told if each is not refused] == [good]  # the server gives back what reaches it
+    assert good in told  # the server gives back what reaches it, and bad did not
+    assert bad not in told
     (log,) = (tmp_path / "logs").glob("*.jsonl")
     assert b"drop" in log.read_bytes()
 

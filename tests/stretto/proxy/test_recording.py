@@ -188,9 +188,9 @@ def test_a_full_disk_is_told_once_and_no_line_is_held_up_or_written_in_half(tmp_
         cwd=ROOT,
         check=True,
     )
-    assert len(done.stdout.splitlines()) == 101
+    assert len(done.stdout.splitlines()) == 100
     assert done.stderr.count(b"the session is not recorded as it is") == 1
-    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.count(b"\n") == 2  # the other one is of what the server says first
     [log] = tmp_path.glob("*.jsonl")
     assert len(list(read_log(log)[1])) > 5
 
@@ -220,7 +220,6 @@ def test_a_crash_leaves_a_log_that_can_be_read_with_all_but_what_was_in_flight(t
     assert proxy.stdin
     assert proxy.stdout
     with proxy.stdin, proxy.stdout:
-        proxy.stdout.readline()
         for number in range(50):
             proxy.stdin.write(call(number, "get"))
             proxy.stdin.flush()

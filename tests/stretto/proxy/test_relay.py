@@ -15,13 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stretto.proxy.relay import EXIT_FAILED, Relay
+from stretto.proxy.relay import EXIT_FAILED, Line, Relay
 from tests.stretto.proxy.relays import ECHO, PATIENCE, Session, Watcher, message, program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stretto.proxy.relay import Line
 
 #: A server that answers every request with its own id, and counts them on the way.
 ANSWERS = program(
@@ -73,7 +72,7 @@ def test_any_bytes_come_back_from_an_echo_as_they_were_with_a_tap_and_without(ch
 
 
 @pytest.mark.case("HC-21")
-def test_stray_text_of_the_server_passes_as_it_came_and_the_session_goes_on() -> None:
+def test_the_relay_itself_passes_stray_text_of_the_server_as_it_came_and_the_session_goes_on() -> None:
     stray = b'Server started\n\n{"jsonrpc": "2.0", \n[1,2]\n"x"\n\xff\xfe not utf-8\n'
     server = program(f"import sys\nsys.stdout.buffer.write({stray!r}); sys.stdout.flush()\n" + ANSWERS[2])
     for taps in ((), (Watcher(),)):
@@ -175,7 +174,7 @@ def test_a_host_that_does_not_read_holds_up_the_server_and_loses_nothing(tmp_pat
 
 
 class _Broken(Watcher):
-    def from_server(self, line: Line) -> bool:
+    def from_server(self, line: Line) -> bool | Line:
         raise RuntimeError("a fault of ours")
 
 
@@ -188,10 +187,25 @@ def test_a_tap_that_raises_is_switched_off_and_told_once(caplog: pytest.LogCaptu
     assert caplog.text.count("_Broken is switched off: a fault of ours") == 1
 
 
+class _Replaces(Watcher):
+    def from_server(self, line: Line) -> bool | Line:
+        return Line(line.raw.replace(b"a", b"b"), own=True) if b"a" in line.raw else False
+
+
+def test_a_line_that_is_replaced_is_shown_to_later_taps_and_told_as_the_proxys_own() -> None:
+    before, after = Watcher(), Watcher()
+    with Session(ECHO, taps=[before, _Replaces(), after]) as session:
+        session.write(b"a\nc\n")
+        assert session.read_lines(2) == b"b\nc\n"
+    told = [(who, raw) for who, raw in before.seen if who != "host" and raw]
+    assert told == [("server", b"a\n"), ("sent to host", b"b\n"), ("server", b"c\n")]
+    assert [raw for who, raw in after.seen if who == "server"] == [b"b\n", b"c\n"]
+
+
 class _Keeps(Watcher):
     relay: Relay
 
-    def from_server(self, line: Line) -> bool:
+    def from_server(self, line: Line) -> bool | Line:
         return b"keep" in line.raw
 
     def close(self) -> None:
@@ -267,6 +281,7 @@ def test_a_server_that_cannot_be_started_is_told_with_the_proxys_own_status(
         assert session.ends() == EXIT_FAILED
     assert "cannot be started" in caplog.text
     assert watcher.seen == [("closed", b"")]
+    assert [reason.split(" cannot be started: ")[0] for reason in watcher.ends] == [command[0]]
 
 
 @pytest.mark.case("HC-23")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stretto.sessions.log import Entry, Header
 from stretto.sessions.turns import infer
+from stretto.sessions.wire import ABORTED, error_to
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ def answer(t_ms: int, number: JsonValue, text: str = "ok", sender: Sender = "ser
 def result(t_ms: int, number: JsonValue, value: JsonValue, sender: Sender = "server") -> Entry:
     """An answer to any request."""
     return Entry(t_ms, sender, {"jsonrpc": "2.0", "id": number, "result": value})
+
+
+def aborted(t_ms: int, number: JsonValue) -> Entry:
+    """The proxy's answer to a request whose server is gone."""
+    return Entry(t_ms, "proxy", error_to(number, ABORTED, "the server ended with status 137 before it answered"))
 
 
 def cancelled(t_ms: int, number: JsonValue) -> Entry:

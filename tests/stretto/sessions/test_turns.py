@@ -14,7 +14,18 @@ from stretto.sessions.episode import Assistant, ToolCall, ToolResult, User
 from stretto.sessions.log import Entry, Header
 from stretto.sessions.manifest import Manifest
 from stretto.sessions.turns import infer
-from tests.stretto.sessions.logs_support import answer, call, cancelled, inferred, listing, request, result, said
+from stretto.sessions.wire import COMMIT_ID, COMMIT_TOOL
+from tests.stretto.sessions.logs_support import (
+    aborted,
+    answer,
+    call,
+    cancelled,
+    inferred,
+    listing,
+    request,
+    result,
+    said,
+)
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -267,6 +278,50 @@ def test_the_servers_own_answer_is_the_result_and_the_proxys_copy_is_not() -> No
     assert [found.content for found in episode.results().values()] == ["plain"]
     refused = inferred(call(0, 1, "a"), answer(9, 1, "refused", "proxy", error=True))
     assert [found.content for found in refused.results().values()] == ["refused"]
+
+
+@pytest.mark.case("HC-23")
+def test_calls_whose_server_was_gone_are_as_good_as_not_made() -> None:
+    before = [said(0, "user", "W1?"), call(1, 1, "a"), answer(5, 1, "W1")]
+    with_one = [call(2000, 2, "b"), call(2001, 3, "c"), answer(2010, 3, "W2"), aborted(2020, 2)]
+    none = [call(4000, 4, "b"), call(4001, 5, "c"), aborted(4010, 4), aborted(4010, 5)]
+    later = [call(5000, 6, "b"), aborted(5000, 6), said(6000, "assistant", "It is down."), said(6001, "user", "Oh.")]
+    episode = inferred(*before, *with_one, *none, *later)
+    assert episode == inferred(*before, call(2001, 3, "c"), answer(2010, 3, "W2"))
+    assert inferred(*none) == inferred()
+
+
+@pytest.mark.case("HC-23")
+def test_of_several_servers_the_others_go_on() -> None:
+    entries = [call(0, "x::1", "x::a"), call(1, "y::1", "y::b"), aborted(5, "x::1"), answer(9, "y::1", "W1")]
+    entries += [said(900, "user", "And now?"), call(1000, "y::2", "y::c"), answer(1010, "y::2")]
+    assert inferred(*entries) == inferred(*(entry for entry in entries if "x::1" not in str(entry.message)))
+
+
+@pytest.mark.parametrize("server", ["", "shop::"])
+def test_the_calls_of_a_commit_are_the_agents_in_one_turn_and_that_of_the_tool_is_none(server: str) -> None:
+    tool, one, two, three = (f"{server}{name}" for name in (COMMIT_TOOL, "7", f"{COMMIT_ID}0", f"{COMMIT_ID}1"))
+    commit = [
+        call(1000, one, tool, calls=[{"name": "a"}]),
+        call(1001, two, "a", "proxy"),
+        answer(1010, two, "W1"),
+        call(1020, three, "b", "proxy", id="W1"),
+        answer(1700, three),
+        answer(1701, one, "W1", "proxy"),
+    ]
+    episode = inferred(*A, *commit, call(3000, 8, "c"))
+    first, second, third = episode.turns()
+    assert [each.name for turn in (first, second, third) for each in turn.calls] == ["a", "a", "b", "c"]
+    assert [each.id for each in second.calls] == [two, three]
+    assert episode.sent_after == {three: 1}
+    assert [found.content for found in episode.results().values()] == ["W1 W2", "W1", "ok"]
+    assert inferred(commit[0], commit[-1]) == inferred()
+
+
+def test_an_error_of_the_server_with_the_same_code_is_its_answer() -> None:
+    error: JsonValue = {"code": -32000, "message": "busy"}
+    (found,) = inferred(call(0, 1, "a"), Entry(5, "server", {"id": 1, "error": error})).results().values()
+    assert (found.error, found.content) == (True, "busy")
 
 
 @pytest.mark.case("HC-08")
