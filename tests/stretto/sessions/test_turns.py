@@ -14,7 +14,7 @@ from stretto.sessions.episode import Assistant, ToolCall, ToolResult, User
 from stretto.sessions.log import Entry, Header
 from stretto.sessions.manifest import Manifest
 from stretto.sessions.turns import infer
-from stretto.sessions.wire import COMMIT_ID, COMMIT_TOOL
+from stretto.sessions.wire import COMMIT_ID, COMMIT_TOOL, UNREACHED
 from tests.stretto.sessions.logs_support import (
     aborted,
     answer,
@@ -322,6 +322,13 @@ def test_an_error_of_the_server_with_the_same_code_is_its_answer() -> None:
     error: JsonValue = {"code": -32000, "message": "busy"}
     (found,) = inferred(call(0, 1, "a"), Entry(5, "server", {"id": 1, "error": error})).results().values()
     assert (found.error, found.content) == (True, "busy")
+
+
+@pytest.mark.case("HC-23")
+def test_an_error_in_place_of_a_server_over_http_is_none() -> None:
+    error: JsonValue = {"code": UNREACHED, "message": "it cannot be reached"}
+    gone = [call(5000, 9, "b"), Entry(5005, "server", {"id": 9, "error": error})]
+    assert inferred(*A, *gone) == inferred(*A)
 
 
 @pytest.mark.case("HC-08")
