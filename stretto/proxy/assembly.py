@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from stretto.flowlog import FlowLog
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
+    from stretto.proxy.mesh import Mesh
+    from stretto.proxy.names import Names
     from stretto.proxy.recording import Recording
     from stretto.proxy.serving import Serving
     from stretto.speculator import Prepared
@@ -73,6 +75,7 @@ class Options:
         flow: None for none.
         guards: file of the checks.
         context: where the host hands over the conversation.
+        server_name: of the server, among those of one agent; else the domain of the record tells it from others.
     """
 
     command: Sequence[str]
@@ -80,6 +83,7 @@ class Options:
     flow: FlowOptions | None = None
     guards: Path | None = None
     context: Path | None = None
+    server_name: str | None = None
 
 
 class Session:
@@ -113,6 +117,7 @@ class Assembly:
         self._options = options
         self._guards = _guards(options.guards, options.context) if options.guards else None
         self._flow = _prepared(options.flow) if options.flow else None
+        self._names = self._named(self._flow) if self._flow else None
         self._oracle = _oracle(options.flow.oracle, options.flow.oracle_cache) if options.flow else None
 
     def session(self, make: Callable[[Sequence[str]], Relay] = Relay, number: int | None = None) -> Session:
@@ -145,7 +150,6 @@ class Assembly:
         record = self._options.record
         assert record  # noqa: S101 - the caller has looked
         faults = Faults()
-        parent = f"host-{os.getppid()}" if os.name == "posix" else None
         context = self._options.context
         return Recording(
             record.directory,
@@ -157,7 +161,7 @@ class Assembly:
             agent_model=record.agent_model,
             server_name=record.server_name,
             retain_days=record.retain_days,
-            host_session=os.environ.get("STRETTO_SESSION") or parent,
+            host_session=_host_session(),
             conversation=Conversation(context, faults) if context else None,
             faults=faults,
         )
@@ -175,6 +179,24 @@ class Assembly:
 
         return GuardTap(guards, relay.to_host, heard)
 
+    def _named(self, flow: Prepared) -> Names:
+        from stretto.proxy.names import names_of  # noqa: PLC0415 - see `_recording`
+
+        record = self._options.record
+        return names_of(flow.flow.manifest, self._options.server_name or (record.domain if record else None))
+
+    def _mesh(self, names: Names, flow: Prepared) -> Mesh | None:
+        """The connections to the proxies of other servers, made anew for each session."""
+        host_session = _host_session()
+        if host_session is None:
+            flow.faults.note("the proxies of one host cannot find each other: set STRETTO_SESSION to the same for all")
+            return None
+        from stretto.place import runtime_dir  # noqa: PLC0415 - most flows know one server
+        from stretto.proxy.meeting import Meeting  # noqa: PLC0415
+        from stretto.proxy.mesh import Mesh  # noqa: PLC0415
+
+        return Mesh(Meeting(runtime_dir(), host_session), names.server, flow.faults)
+
     def _serving(self, options: FlowOptions, flow: Prepared, decisions: FlowLog | None) -> Serving:
         from stretto.flow.model import Gate  # noqa: PLC0415 - see `_recording`
         from stretto.proxy.serving import Serving  # noqa: PLC0415
@@ -186,6 +208,8 @@ class Assembly:
         tools = options.tools
         return Serving(
             flow,
+            names=self._names,
+            mesh=self._mesh(self._names, flow) if self._names else None,
             context=self._options.context,
             shadow=options.shadow,
             decider=options.decider,
@@ -201,6 +225,11 @@ class Assembly:
             on_line=decisions,
             oracle=self._oracle,
         )
+
+
+def _host_session() -> str | None:
+    """What the proxies of one host have in common; None where nothing tells."""
+    return os.environ.get("STRETTO_SESSION") or (f"host-{os.getppid()}" if os.name == "posix" else None)
 
 
 def _guards(path: Path, context: Path | None) -> Guards:

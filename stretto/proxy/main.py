@@ -92,7 +92,7 @@ _OF_FLOW: Final = frozenset(
         "oracle_cache",
     }
 )
-_OF_RECORD: Final = frozenset({"domain", "agent_model", "server_name", "retain_days"})
+_OF_RECORD: Final = frozenset({"domain", "agent_model", "retain_days"})
 
 _PATH: Final = _OwnPath()
 _SHARE: Final = click.FloatRange(0, 1)
@@ -108,7 +108,11 @@ _SHARE: Final = click.FloatRange(0, 1)
 @click.option("--record", type=_PATH, metavar="DIR", help="Record the session in this directory.")
 @click.option("--domain", metavar="NAME", help="Field of work, for the record.")
 @click.option("--agent-model", metavar="NAME", help="The agent's model, for the record.")
-@click.option("--server-name", metavar="NAME", help="Tells this server from others of the same agent, for the record.")
+@click.option(
+    "--server-name",
+    metavar="NAME",
+    help="Tells this server from others of the same agent, for the record and for a flow over several servers.",
+)
 @click.option(
     "--retain-days",
     type=click.IntRange(min=1),
@@ -158,7 +162,11 @@ _SHARE: Final = click.FloatRange(0, 1)
 @click.option(
     "--flow-log", type=_PATH, metavar="FILE", help="Where decisions are logged. Default: beside the session's log."
 )
-@click.option("--flow-tools", metavar="NAMES", help="The only tools that are looked up, with commas.")
+@click.option(
+    "--flow-tools",
+    metavar="NAMES",
+    help="The only tools that are looked up, with commas; another server's as SERVER::TOOL.",
+)
 @click.option("--flow-shadow", is_flag=True, help="Decide and log, and look nothing up.")
 @click.option(
     "--flow-explore",
@@ -212,6 +220,7 @@ def _proxy(
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
         context,
+        server_name,
     )
     session = Assembly(settings).session()
     _pass_signals(session.relay)
@@ -234,6 +243,8 @@ def _check(ctx: click.Context, **there: Path | None) -> None:
     for needed, names in (("flow", _OF_FLOW), ("record", _OF_RECORD)):
         if given & names and not there[needed]:
             raise click.UsageError(f"--{min(given & names).replace('_', '-')} does nothing without --{needed}")
+    if "server_name" in given and not (there["record"] or there["flow"]):
+        raise click.UsageError("--server-name does nothing without --record or --flow")
     if there["context"] and not (there["record"] or there["flow"] or there["guards"]):
         raise click.UsageError("--context does nothing without --record, --flow or --guards")
 

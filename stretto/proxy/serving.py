@@ -10,6 +10,7 @@ and does nothing but sort.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from stretto._defaults import HELD_SECONDS, LOOKUP_SECONDS
 from stretto.proxy.carrier import can_carry
 from stretto.proxy.context import Conversation
 from stretto.proxy.held import Holder
+from stretto.proxy.names import Names
 from stretto.proxy.pending import HostCall, Listing, OwnCalls, Requests
 from stretto.proxy.session import ServedSession
 from stretto.sessions.wire import id_key, is_response, messages_of
@@ -24,10 +26,12 @@ from stretto.speculator import LOOKUP_ID, Prepared, Speculator
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from stretto.flow.model import Flow
     from stretto.proxy.held import Held
+    from stretto.proxy.mesh import Mesh
     from stretto.proxy.relay import Side
     from stretto.proxy.session import Wire
     from stretto.proxy.streams import Line
@@ -56,6 +60,9 @@ class Serving:
         held_s: longest time for which an answer is held, seconds.
         lookup_s: longest time for one lookup, seconds; the former ends it, too.
         shadow: decide and log, and look nothing up. No answer is held then.
+        names: what the server's tools are called in the flow; left out, as on the wire.
+        mesh: connects to the proxies of the other servers that the flow knows; None for none.
+        allowed_tools: the only tools that are looked up, another server's by its name in the flow; None for all.
         options: those of `stretto.speculator.Speculator`.
 
     Raises:
@@ -71,11 +78,17 @@ class Serving:
         held_s: float = HELD_SECONDS,
         lookup_s: float = LOOKUP_SECONDS,
         shadow: bool = False,
+        names: Names | None = None,
+        mesh: Mesh | None = None,
+        allowed_tools: Collection[str] | None = None,
         **options: Any,
     ) -> None:
         prepared = flow if isinstance(flow, Prepared) else Prepared(flow)
         self.faults = prepared.faults
         self._flow = prepared.flow
+        self._names = names or Names()
+        if allowed_tools is not None:
+            allowed_tools = self._names.allowed(allowed_tools, self._flow.manifest)
         self._shadow = shadow
         self._requests = Requests()
         self._own = OwnCalls()
@@ -83,12 +96,16 @@ class Serving:
         self._held: tuple[HostCall, Held] | None = None  # that was held last
         self._wire: Wire | None = None
         self._session = ServedSession(
-            Speculator(prepared, shadow=shadow, may_call=self._may_call, **options),
+            Speculator(prepared, shadow=shadow, may_call=self._may_call, allowed_tools=allowed_tools, **options),
             self._own,
+            self._requests,
             self._holder,
             self.faults,
             conversation=Conversation(context, self.faults) if context else None,
             lookup_s=lookup_s,
+            names=self._names,
+            mesh=mesh,
+            lends=not shadow,
         )
 
     def attach(self, wire: Wire) -> None:
@@ -208,13 +225,13 @@ class Serving:
         if held:
             session.busy = True
             self._held = (call, held)
-        session.post(partial(session.answered, call, response, held, runs=runs))
+        session.post(partial(session.answered, call, response, held, at=time.monotonic(), runs=runs))
         return held is not None
 
     def _offers(self, tool: str, response: JsonObject) -> bool:
         result = response.get("result")
         failed = isinstance(result, dict) and result.get("isError") is True
-        return bool(self._flow.sites.options((tool, failed)))
+        return bool(self._flow.sites.options((self._names.in_flow(tool), failed)))
 
     def _asked(self, message: JsonObject) -> bool:
         """Know that the server asks for something, which any open call can have led to; decline where none of the host.
@@ -222,6 +239,7 @@ class Serving:
         A question for roots is the host's to answer, from its settings; declined, a server would have none.
         """
         self._session.asking |= self._requests.tools | self._own.tools
+        self._session.post(self._session.lend)
         if not self._own or self._session.off:
             return False
         self._session.post(partial(self._session.give_up, "its server asks for something"))

@@ -9,6 +9,7 @@ Not responsible for which answers are held (`stretto.proxy.serving`) nor for dec
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from stretto.block import lookup_block
 from stretto.proxy.carrier import is_final, with_text
+from stretto.proxy.company import Company
+from stretto.proxy.lending import Lending
 from stretto.proxy.listed import ListedTools
+from stretto.proxy.messages import Answered, Called, Dropped, Found, LookedUp, Returned, Said
 from stretto.proxy.turns import LiveTurns
 from stretto.sessions.episode import ToolCall
 from stretto.sessions.importing import CallIds
@@ -32,7 +36,10 @@ if TYPE_CHECKING:
 
     from stretto.proxy.context import Conversation
     from stretto.proxy.held import Held, Holder
-    from stretto.proxy.pending import HostCall, OwnCalls
+    from stretto.proxy.mesh import Mesh, Peer
+    from stretto.proxy.messages import Ask, Event, Told
+    from stretto.proxy.names import Names
+    from stretto.proxy.pending import HostCall, OwnCalls, Requests
     from stretto.speculator import Speculator
     from waggle.background import Faults
     from waggle.jsonvalue import JsonObject
@@ -45,6 +52,11 @@ _WRITE_OUT_S: Final = 0.05
 
 #: A server asks the user for something through an error with this code, in one version of the protocol.
 _ASKS_CODE: Final = -32042
+
+_REFUSED: Final = Outcome.PROTOCOL_ERROR
+
+#: Longest reason of another proxy that is reported, characters.
+_REASON_CHARS: Final = 200
 
 
 class Wire(Protocol):
@@ -64,9 +76,11 @@ class _Run:
     call: HostCall
     held: Held
     until: float  # lookups are made as long as there is time
-    waits: str | None = None  # id of the lookup that is being made
+    waits: str | None = None  # id of the lookup that is being made: of the call, or of the one that was asked for
+    borrowed: bool = False  # it is another server's
     lookup: Lookup | None = None
-    lookup_until: float = 0.0
+    lookup_id: str | None = None  # in the session
+    lookup_until: float = math.inf
     made: list[Lookup] = field(default_factory=list)
     size_bytes: int = 0  # of their texts
 
@@ -79,15 +93,19 @@ class ServedSession:
     Args:
         speculator: of this session.
         own: where calls are noted before they are sent.
+        requests: of the host.
         holder: of the answers.
         faults: where what goes wrong is counted.
         conversation: what is said beside the calls, None where nobody hands it over.
         lookup_s: longest time for one lookup, seconds.
+        names: what the server's tools are called in the flow.
+        mesh: the proxies of the other servers that the flow knows; None where it knows one.
+        lends: lookups are made for them.
 
     Attributes:
         busy: a run is in progress, or an answer is held for one.
         listed: the tools of the server.
-        asking: the tools that may have made the server ask its client for something.
+        asking: the tools that may have made the server ask its client for something, as the wire has them.
         off: nothing is looked up any more.
     """
 
@@ -95,18 +113,26 @@ class ServedSession:
         self,
         speculator: Speculator,
         own: OwnCalls,
+        requests: Requests,
         holder: Holder,
         faults: Faults,
         *,
         conversation: Conversation | None,
         lookup_s: float,
+        names: Names,
+        mesh: Mesh | None,
+        lends: bool,
     ) -> None:
         self._speculator = speculator
         self._own = own
+        self._requests = requests
         self._holder = holder
         self._faults = faults
         self._conversation = conversation
         self._lookup_s = lookup_s
+        self._names = names
+        self._lends = lends
+        self._is_listed = False
         self._wire: Wire | None = None
         self._turns = LiveTurns()
         self._ids = CallIds()
@@ -115,8 +141,14 @@ class ServedSession:
         self._thread = threading.Thread(target=self._work, name="stretto-session", daemon=True)
         self.busy = False
         self.off = False
-        self.listed = ListedTools(speculator.prepared.flow.manifest)
+        learned = speculator.prepared.flow.manifest
+        self._others = names.others_tools(learned)  # what other servers list is for their proxies to know
+        self.listed = ListedTools(names.own_tools(learned))
         self.asking: set[str] = set()
+        self._company = Company(names.server, mesh, self, self.post, faults)
+        self._lending = Lending(
+            refusal=self._not_lent, call=self._call, leave=self._leave_call, reply=self._company.reply
+        )
 
     # --- from any thread ------------------------------------------------------------------------------------------
 
@@ -124,6 +156,7 @@ class ServedSession:
         """Begin to work."""
         self._wire = wire
         self._thread.start()
+        self._company.enter()
 
     def post(self, work: Callable[[], object]) -> None:
         """Let something be done, after everything that was posted before."""
@@ -141,73 +174,188 @@ class ServedSession:
         self._tasks.put(None)
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+        self._company.leave()
 
     def may_call(self, tool: str) -> bool:
         """Whether a lookup of this tool can be made without asking anybody anything; why not is reported once."""
-        reason = (
-            "its server has said that its tools changed, and they were not listed since"
-            if self.listed.stale
-            else "a call of it has led to a question, or to the promise of a result"
-            if tool in self.asking
-            else "it can be called as a task only"
-            if tool in self.listed.tasks
-            else ""
-        )
+        reason = self._own_refusal(tool) if self._names.is_own(tool) else self._company.refusal(tool)
         if reason:
             self._faults.note(f"{tool} is left to the agent: {reason}")
         return not reason
+
+    def _own_refusal(self, tool: str) -> str:
+        if self.listed.stale:
+            return "its server has said that its tools changed, and they were not listed since"
+        if self._names.on_wire(tool) in self.asking:
+            return "a call of it has led to a question, or to the promise of a result"
+        return "it can be called as a task only" if tool in self.listed.tasks else ""
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
     def called(self, call: HostCall) -> None:
         """Take in a call of the agent."""
-        self._hear()
-        call.id = self._ids.new(call.id)
-        if self._turns.call(call.id, call.arguments, time.monotonic()):
-            self._speculator.turn()
-        self._speculator.call(ToolCall(call.id, call.name, call.arguments))
+        self._hear(call.at)
+        call.id = self._ids.new(self._names.in_flow(call.id))
+        self._company.happened(Called(call.at, call.id, self._names.in_flow(call.name), call.arguments))
 
-    def answered(self, call: HostCall, response: JsonObject, held: Held | None, *, runs: bool) -> None:
+    def answered(self, call: HostCall, response: JsonObject, held: Held | None, *, at: float, runs: bool) -> None:
         """Take in the answer to a call, and run the flow where that is due.
 
         Args:
             call: the call.
             response: what the server answered.
             held: the answer, when it is held for lookups.
+            at: when it came, on the clock of `time.monotonic`.
             runs: the flow is to be asked. When nothing is held for it, whatever it says is logged and not made.
         """
         if not is_final(response):
             self.asking.add(call.name)
-            self._turns.dropped(call.id)
+            self.lend()
+            self._company.happened(Dropped(at, call.id))
             return
         error, content = content_of(response)
-        self._speculator.result(call.id, error=error, content=content)
-        self._turns.returned(content)
-        if runs:
-            self._hear()
-        begun = runs and self._speculator.begin(call.id)
+        self._company.happened(Returned(at, call.id, error, content), late=True)
         if held is None:
-            self._turns.answered(call.id, time.monotonic())
-            if begun and self._speculator.next():
-                self._speculator.withdraw()
-            return
-        self._run = _Run(call, held, held.until - _WRITE_OUT_S)
-        if begun:
-            self._step(self._run)
-        else:
-            self._finish(self._run)
+            self._company.happened(Answered(at, call.id), late=True)
+        run = None
+        if held:
+            run = self._run = _Run(call, held, held.until - _WRITE_OUT_S)
+        if runs:
+            self._hear(at, late=True)
+            self._company.agreed(partial(self._begin, call, run, at))
 
     def looked_up(self, call_id: str, response: JsonObject) -> None:
-        """Take in the answer to a lookup."""
+        """Take in the answer to a call of the proxy's own."""
+        asks = _asks(response)
+        if asks:
+            self.asking.add(self._own.tool(call_id))
+            self.lend()
+        result = None if asks else _result(response)
+        if not self._lending.answered(call_id, result):
+            self._came(call_id, result)
+
+    def cancelled(self, call: HostCall) -> None:
+        """Know that the host no longer waits for a call; a run after it ends, and so does its lookup."""
+        self._company.happened(Dropped(time.monotonic(), call.id))
+        if self._run and self._run.call is call:
+            self._give_up(self._run, "the call it was made for was cancelled")
+
+    def give_up(self, reason: str) -> None:
+        """End what is under way at the server for the run in progress, and for other proxies."""
+        self._lending.give_up(reason)
+        if self._run and not self._run.borrowed:
+            self._give_up(self._run, reason)
+
+    def page(self, result: JsonObject, *, first: bool) -> None:
+        """Take in a page of what the server lists."""
+        listed = self.listed.page(self._names.listed(result), first=first)
+        self._speculator.listed(self._others.updated(listed) if self._names else listed)
+        self._is_listed = True
+        self.lend()
+
+    def changed(self) -> None:
+        """Know that the server's tools have changed."""
+        self.listed.changed()
+        self.lend()
+
+    def lend(self) -> None:
+        """Let the proxies of other servers know which tools they may have looked up here."""
+        if self._names and self._lends and self._is_listed:
+            tools = self.listed.known.reads
+            self._company.lend(
+                tuple(tool for tool in tools if not (self._own_refusal(tool) or self._speculator.refusal(tool, {})))
+            )
+
+    def send(self, raw: bytes) -> bool:
+        """Send a line to the server; False when it is gone."""
+        return self._wire is not None and self._wire.to_server(raw)
+
+    def _hear(self, at: float, *, late: bool = False) -> None:
+        for role, text in self._conversation.news() if self._conversation else ():
+            self._company.said(role, text, at, late=late)
+
+    # --- what happens in the company --------------------------------------------------------------------------------
+
+    def take(self, event: Event) -> None:
+        """Take in what happened here or at another server, in order of time; see `stretto.proxy.company.Member`."""
+        match event:
+            case Called():
+                if self._turns.call(event.id, event.arguments, event.at):
+                    self._speculator.turn()
+                self._speculator.call(ToolCall(event.id, event.tool, event.arguments))
+            case LookedUp():
+                self._speculator.lookup(ToolCall(event.id, event.tool, event.arguments))
+            case Returned() | Found():
+                self._speculator.result(event.id, error=event.error, content=event.text)
+                self._turns.returned(event.text)
+            case Answered():
+                self._turns.answered(event.id, event.at)
+            case Dropped():
+                self._turns.dropped(event.id)
+            case Said():
+                reply = event.role == "assistant" and bool(event.text)
+                self._turns.said(event.text, speaks=reply or event.role == "user")
+                if reply:
+                    self._speculator.reply(event.text)
+                elif event.role == "user":
+                    self._speculator.user(event.text)
+
+    def asked(self, peer: Peer, ask: Ask) -> None:
+        """Make a lookup for another proxy; see `stretto.proxy.company.Member`."""
+        self._lending.asked(peer, ask)
+
+    def left(self, peer: Peer, number: int | None, reason: str) -> None:
+        """Know that another proxy waits for a lookup no more; see `stretto.proxy.company.Member`."""
+        self._lending.left(peer, number, reason)
+
+    def told(self, borrowed: str, told: Told) -> None:
+        """Take in what another proxy has looked up; see `stretto.proxy.company.Member`."""
+        run = self._run
+        if run is None or run.waits != borrowed or run.lookup is None:
+            return  # it was given up before
+        if not told.reason:
+            self._came(borrowed, Result(told.text, not told.error, outcome=_REFUSED if told.refused else None))
+            return
+        self._faults.note(f"{run.lookup.tool} is left to the agent: {told.reason[:_REASON_CHARS]}")
+        run.waits = None
+        if self._speculator.lookup_id == run.lookup_id:
+            self._speculator.withdraw()
+        self._finish(run)
+
+    def _not_lent(self, tool: str, arguments: JsonObject) -> str:
+        """Why a lookup for another proxy is not made; empty when it is."""
+        if not self._lends:
+            return "its server's flow only decides"
+        if not self._is_listed or not self._names.is_own(tool):
+            return "its server has not listed it"
+        return self._speculator.lend(tool, arguments)
+
+    # --- the run --------------------------------------------------------------------------------------------------
+
+    def _begin(self, call: HostCall, run: _Run | None, at: float) -> None:
+        """Decide after a call, from what had happened when its answer came."""
+        if run is not None and self._run is not run:
+            return  # it was given up before
+        self._company.catch_up(at)
+        begun = self._speculator.begin(call.id)
+        if run is None:
+            if begun and self._speculator.next():
+                self._speculator.withdraw()
+        elif begun:
+            self._step(run)
+        else:
+            self._finish(run)
+
+    def _came(self, call_id: str, result: Result | None) -> None:
+        """Take in the result of a lookup; None when the server asks for something instead."""
         run = self._run
         if run is None or run.waits != call_id or run.lookup is None:
             return  # it was given up before
         lookup, run.waits, run.lookup = run.lookup, None, None
-        if _asks(response):
-            self.asking.add(lookup.tool)
+        self._company.catch_up()
+        if result is None:
             self._speculator.end()
-        elif call_id == self._speculator.lookup_id:
-            result = _result(response)
+        elif run.lookup_id == self._speculator.lookup_id:
             run.size_bytes += result.size_bytes
             if run.size_bytes > FOLD_BYTES:
                 self._faults.note(f"what was looked up with {lookup.tool} is too long to be added")
@@ -215,48 +363,14 @@ class ServedSession:
             else:
                 self._speculator.settle(result)
                 self._turns.returned(result.text)
-                run.made.append(replace(lookup, result=result))
+                self._tell(Found, run, not result.ok, result.text)
+                run.made.append(replace(lookup, tool=self._names.shown(lookup.tool), result=result))
         self._step(run)
-
-    def cancelled(self, call: HostCall) -> None:
-        """Know that the host no longer waits for a call; a run after it ends, and so does its lookup."""
-        self._turns.dropped(call.id)
-        if self._run and self._run.call is call:
-            self._give_up(self._run, "the call it was made for was cancelled")
-
-    def give_up(self, reason: str) -> None:
-        """End the run in progress, and the lookup that is being made."""
-        if self._run:
-            self._give_up(self._run, reason)
-
-    def page(self, result: JsonObject, *, first: bool) -> None:
-        """Take in a page of what the server lists."""
-        self._speculator.listed(self.listed.page(result, first=first))
-
-    def changed(self) -> None:
-        """Know that the server's tools have changed."""
-        self.listed.changed()
-
-    def send(self, raw: bytes) -> bool:
-        """Send a line to the server; False when it is gone."""
-        return self._wire is not None and self._wire.to_server(raw)
-
-    def _hear(self) -> None:
-        for role, text in self._conversation.news() if self._conversation else ():
-            reply = role == "assistant" and bool(text)
-            self._turns.said(text, speaks=reply or role == "user")
-            if reply:
-                self._speculator.reply(text)
-            elif role == "user":
-                self._speculator.user(text)
-
-    # --- the run --------------------------------------------------------------------------------------------------
 
     def _step(self, run: _Run) -> None:
         """Make the next lookup, or hand back."""
-        lookup = self._speculator.next()
-        call_id = self._speculator.lookup_id
-        if lookup is None or call_id is None:
+        lookup, lookup_id = self._speculator.next(), self._speculator.lookup_id
+        if lookup is None or lookup_id is None:
             self._finish(run)
             return
         now = time.monotonic()
@@ -264,47 +378,73 @@ class ServedSession:
             self._speculator.withdraw()  # it was not sent
             self._finish(run)
             return
-        run.waits, run.lookup = call_id, lookup
+        run.lookup, run.lookup_id = lookup, lookup_id
         run.lookup_until = min(now + self._lookup_s, run.until)
-        self._own.add(call_id, lookup.tool)
-        params: JsonObject = {"name": lookup.tool, "arguments": lookup.args}
-        if run.call.meta:
-            params["_meta"] = run.call.meta
-        if not self.send(request_line("tools/call", params, call_id)):
+        run.borrowed = not self._names.is_own(lookup.tool)
+        make = self._company.borrow if run.borrowed else self._call
+        run.waits = make(lookup.tool, lookup.args)
+        if run.waits is None:
             self._give_up(run)
+            return
+        self._tell(LookedUp, run, lookup.tool, lookup.args)
+
+    def _tell(self, kind: Callable[..., Event], run: _Run, *fields: object) -> None:
+        """Let other proxies know of a lookup."""
+        if self._names and run.lookup_id:
+            self._company.tell(kind(time.monotonic(), self._names.in_flow(run.lookup_id), *fields))
+
+    def _call(self, tool: str, arguments: JsonObject) -> str | None:
+        """Send a call of the proxy's own; its id, None when the server is gone."""
+        name = self._names.on_wire(tool)
+        call_id = self._own.add(name)
+        params: JsonObject = {"name": name, "arguments": arguments}
+        meta = self._run.call.meta if self._run and self._run.call.meta else self._requests.meta
+        if meta:
+            params["_meta"] = meta
+        if self.send(request_line("tools/call", params, call_id)):
+            return call_id
+        self._own.given_up(call_id)
+        return None
+
+    def _leave_call(self, call_id: str, reason: str) -> None:
+        """Wait for a call of the proxy's own no more, and let the server know the reason, if there is one."""
+        self._own.given_up(call_id)
+        if reason:
+            self.send(request_line("notifications/cancelled", {"requestId": call_id, "reason": reason}))
 
     def _finish(self, run: _Run) -> None:
         """Hand back: release the answer with what was looked up."""
         self._run = None
         line = with_text(run.held.line, lookup_block(run.made)) if run.made else None
         self._holder.release(run.held, run.held.line if line is None else line)
-        self._turns.answered(run.call.id, time.monotonic())
+        self._company.happened(Answered(time.monotonic(), run.call.id))
         self.busy = False
 
     def _give_up(self, run: _Run, reason: str = "") -> None:
-        """Hand back without the lookup that is being made, and let the server know the reason."""
+        """Hand back without the lookup that is being made, and let whoever makes it know the reason."""
         waits, run.waits = run.waits, None
         self._speculator.end()
         self._finish(run)
-        if waits:
-            self._own.given_up(waits)
-            if reason:
-                self.send(request_line("notifications/cancelled", {"requestId": waits, "reason": reason}))
+        if waits and run.borrowed:
+            self._company.give_back(waits, reason)
+        elif waits:
+            self._leave_call(waits, reason)
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
-            run = self._run
-            left = max(0.0, run.lookup_until - time.monotonic()) if run else None
+            until = min(self._run.lookup_until if self._run else math.inf, self._company.until)
+            left = None if until == math.inf else max(0.0, until - time.monotonic())
             try:
                 task = self._tasks.get(timeout=left)
             except Empty:
-                task = partial(self.give_up, "it took too long")
+                task = self._check_time
             if task is None:
                 return
             if self.off:
                 self._run = None
+                self._company.leave()
                 continue
             try:
                 task()
@@ -313,7 +453,8 @@ class ServedSession:
                 self.switch_off("something failed", error)
 
     def _check_time(self) -> None:
-        """Give a lookup up whose time is over while there is always something else to do."""
+        """Give up what takes too long, also while there is always something else to do."""
+        self._company.check()
         run = self._run
         if run and time.monotonic() >= run.lookup_until:
             self._give_up(run, "it took too long")
@@ -335,5 +476,4 @@ def _asks(response: JsonObject) -> bool:
 
 def _result(response: JsonObject) -> Result:
     failed, text = content_of(response)
-    refused = response.get("error") is not None
-    return Result(text, not failed, outcome=Outcome.PROTOCOL_ERROR if refused else None)
+    return Result(text, not failed, outcome=None if response.get("error") is None else _REFUSED)
