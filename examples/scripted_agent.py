@@ -4,9 +4,10 @@
 front of it; the agent cannot tell them apart. A call whose result came with an earlier one is not made: that turn is
 saved.
 
-Of the two kinds of work, ``shop`` is done with ``stretto-mcp-demo``: find a customer, read the customer's details and
-every order, and cancel what is still pending. ``notes`` is done with a server that reads files: search those of one day
-in the directory ``notes``, and read them all.
+Of the three kinds of work, ``shop`` is done with ``stretto-mcp-demo``: find a customer, read the customer's details and
+every order, and cancel what is still pending. ``offices`` is the same with two such servers, ``people`` for customers
+and ``orders`` for orders; in the command, the word NAME stands for the server's. ``notes`` is done with a server that
+reads files: search those of one day in the directory ``notes``, and read them all.
 """
 
 from __future__ import annotations
@@ -37,24 +38,36 @@ DAYS = tuple(f"{day:02}" for day in range(1, 31))
 
 #: Seconds of thought between a result and the next call. A model takes longer; calls that follow within half a second
 #: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait.
-THINKING = {"shop": 0.0, "notes": 0.6}
+THINKING = {"shop": 0.0, "offices": 0.0, "notes": 0.6}
 
-#: A lookup in the text that the proxy adds: the tool, its arguments, and what it returned.
-LOOKED_UP = re.compile(r"^(\w+) (\{.*\}):\n(.*)$", re.MULTILINE)
+#: A lookup in the text that the proxy adds: the tool, its server where it is another one, its arguments, and what it
+#: returned.
+LOOKED_UP = re.compile(r"^(\w+)(?: \(server (\w+)\))? (\{.*\}):\n(.*)$", re.MULTILINE)
+
+
+class Work:
+    """What is done for one subject, over however many sessions: what is known, and what it took."""
+
+    def __init__(self, thinking: float) -> None:
+        self.thinking = thinking
+        self.turns = 0
+        self.known: dict[tuple[str, str, str], str] = {}
+        self.used: list[str] = []
 
 
 class Session:
     """An MCP session over the standard input and output of a server."""
 
-    def __init__(self, command: list[str], thinking: float) -> None:
+    def __init__(self, command: list[str], work: Work, name: str = "") -> None:
         self.server = subprocess.Popen(  # noqa: S603 - the user's own command
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [name if word == "NAME" else word for word in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-        self.thinking = thinking
+        self.work = work
+        self.name = name
         self.requests = 0
-        self.turns = 0
-        self.known: dict[str, str] = {}
-        self.used: list[str] = []
         client = {"name": "scripted-agent", "version": "1"}
         self.request("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
         self.send({"method": "notifications/initialized"})
@@ -75,17 +88,17 @@ class Session:
 
     def call(self, tool: str, **arguments: str) -> str:
         """The text of a tool's result: from an earlier result if it was there, otherwise for a turn."""
-        wanted = f"{tool} {json.dumps(arguments)}"
-        if wanted in self.known:
-            self.used.append(tool)
-            return self.known[wanted]
-        self.turns += 1
-        if self.turns > 1:
-            time.sleep(self.thinking)
+        work, wanted = self.work, (self.name, tool, json.dumps(arguments))
+        if wanted in work.known:
+            work.used.append(tool)
+            return work.known[wanted]
+        work.turns += 1
+        if work.turns > 1:
+            time.sleep(work.thinking)
         first, *more = self.request("tools/call", name=tool, arguments=arguments)["content"]
         for block in more:
-            for name, given, found in LOOKED_UP.findall(block.get("resource", block)["text"]):
-                self.known[f"{name} {json.dumps(json.loads(given))}"] = found
+            for name, server, given, found in LOOKED_UP.findall(block.get("resource", block)["text"]):
+                work.known[server or self.name, name, json.dumps(json.loads(given))] = found
         return str(first["text"])
 
     def close(self) -> None:
@@ -93,36 +106,41 @@ class Session:
         self.server.communicate(timeout=10)
 
 
-def serve(session: Session, customer: str) -> None:
+def serve(customer: str, people: Session, orders: Session) -> None:
     """What this agent does for every customer."""
-    user_id = session.call("find_user_id_by_email", email=f"{customer}@example.com")
-    user = json.loads(session.call("get_user_details", user_id=user_id))
-    orders = [json.loads(session.call("get_order_details", order_id=order_id)) for order_id in user["orders"]]
-    for order in orders:
+    user_id = people.call("find_user_id_by_email", email=f"{customer}@example.com")
+    user = json.loads(people.call("get_user_details", user_id=user_id))
+    found = [json.loads(orders.call("get_order_details", order_id=order_id)) for order_id in user["orders"]]
+    for order in found:
         if order["status"] == "pending":
-            session.call("cancel_order", order_id=order["order_id"], reason="no longer needed")
+            orders.call("cancel_order", order_id=order["order_id"], reason="no longer needed")
 
 
-def read_up(session: Session, day: str) -> None:
+def read_up(day: str, notes: Session) -> None:
     """What it does for every day."""
-    found = session.call("search_files", path=str(Path("notes").resolve()), pattern=f"**/{day}.md")
+    found = notes.call("search_files", path=str(Path("notes").resolve()), pattern=f"**/{day}.md")
     for path in found.splitlines():
-        session.call("read_text_file", path=path)
+        notes.call("read_text_file", path=path)
 
 
 def main() -> None:
     """Do the work, and say what each subject took."""
-    work, numbers, *command = sys.argv[1:] or ("shop", f"1-{len(CUSTOMERS)}")
-    subjects, do = {"shop": (CUSTOMERS, serve), "notes": (DAYS, read_up)}[work]
+    kind, numbers, *command = sys.argv[1:] or ("shop", f"1-{len(CUSTOMERS)}")
     first, last = map(int, numbers.split("-"))
     turns = saved = 0
-    for subject in subjects[first - 1 : last]:
-        session = Session(command or [sys.executable, "-m", "stretto.proxy.demo_server"], THINKING[work])
-        do(session, subject)
-        session.close()
-        ahead = f", {len(session.used)} more were there already: {', '.join(session.used)}" if session.used else ""
-        print(f"{subject}: {session.turns} calls{ahead}")
-        turns, saved = turns + session.turns, saved + len(session.used)
+    for subject in (DAYS if kind == "notes" else CUSTOMERS)[first - 1 : last]:
+        work = Work(THINKING[kind])
+        names = ("people", "orders") if kind == "offices" else ("",)
+        sessions = [Session(command or [sys.executable, "-m", "stretto.proxy.demo_server"], work, n) for n in names]
+        if kind == "notes":
+            read_up(subject, *sessions)
+        else:
+            serve(subject, sessions[0], sessions[-1])
+        for session in sessions:
+            session.close()
+        ahead = f", {len(work.used)} more were there already: {', '.join(work.used)}" if work.used else ""
+        print(f"{subject}: {work.turns} calls{ahead}")
+        turns, saved = turns + work.turns, saved + len(work.used)
     print(f"{turns} calls, {saved} saved")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from stretto._defaults import RECORD_FLUSH_S, SURPRISE_WINDOW
 from stretto.errors import UsageError
 from stretto.proxy.relay import Relay
+from waggle.errors import WaggleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -187,15 +188,18 @@ class Assembly:
 
     def _mesh(self, names: Names, flow: Prepared) -> Mesh | None:
         """The connections to the proxies of other servers, made anew for each session."""
-        host_session = _host_session()
-        if host_session is None:
-            flow.faults.note("the proxies of one host cannot find each other: set STRETTO_SESSION to the same for all")
-            return None
         from stretto.place import runtime_dir  # noqa: PLC0415 - most flows know one server
         from stretto.proxy.meeting import Meeting  # noqa: PLC0415
         from stretto.proxy.mesh import Mesh  # noqa: PLC0415
 
-        return Mesh(Meeting(runtime_dir(), host_session), names.server, flow.faults)
+        try:
+            host_session = _host_session()
+            if host_session is None:
+                raise UsageError("set STRETTO_SESSION to the same text for all of them")
+            return Mesh(Meeting(runtime_dir(), host_session), names.server, flow.faults)
+        except WaggleError as error:
+            flow.faults.note("the proxies of one host session cannot find each other", error)
+            return None
 
     def _serving(self, options: FlowOptions, flow: Prepared, decisions: FlowLog | None) -> Serving:
         from stretto.flow.model import Gate  # noqa: PLC0415 - see `_recording`

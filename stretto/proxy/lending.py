@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stretto.proxy.messages import Told
+from waggle.calls import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ class Lending:
         if result is None:
             self._reply(peer, _not_made(number, "its server asks for something"))
         else:
-            self._reply(peer, Told(number, not result.ok, result.outcome is not None, result.text, ""))
+            self._reply(peer, Told(number, not result.ok, result.outcome is Outcome.PROTOCOL_ERROR, result.text, ""))
         return True
 
     def left(self, peer: Peer, number: int | None, reason: str) -> None:
