@@ -116,7 +116,7 @@ class Meeting:
         self.directory = root / _digest(host_session)
         longest = self.directory / f"{'0' * 12}{_SOCKET}"
         if unix and len(os.fsencode(longest)) > _PATH_BYTES:
-            self._root = Path(tempfile.gettempdir()) / f"stretto-{os.getuid()}"
+            self._root = Path(tempfile.gettempdir()) / f"stretto-run-{os.getuid()}"
             self.directory = self._root / _digest(f"{root}\0{host_session}")
 
     def enter(self) -> Door:

@@ -191,13 +191,9 @@ class Mesh:
         if self._over.is_set() or door is None or name in self._links or len(self._links) >= _CONNECTIONS:
             return
 
-        def connect() -> socket.socket | None:
+        def connect() -> tuple[socket.socket, bytes] | None:
             found = self._meeting.connect(name)
-            greeting = encode(hello(found[1], door.name, self._server)) if found else None
-            if found is None or greeting is None:
-                return None
-            found[0].sendall(greeting)
-            return found[0]
+            return (found[0], encode(hello(found[1], door.name, self._server)) or b"") if found else None
 
         link = self._links[name] = _Link(connect, partial(self._lost, name))
         for line in self._kept:
@@ -296,12 +292,14 @@ class _Link:
     """A connection to a peer, which a thread makes, and on which it writes what it is given.
 
     Args:
-        connect: makes it; None when there is nobody.
+        connect: makes it, and gives what is to be written first; None when there is nobody.
         on_lost: called once when there is nobody any more, or with True when what waits for the peer is not read; not
             after `close`.
     """
 
-    def __init__(self, connect: Callable[[], socket.socket | None], on_lost: Callable[[bool], None]) -> None:
+    def __init__(
+        self, connect: Callable[[], tuple[socket.socket, bytes] | None], on_lost: Callable[[bool], None]
+    ) -> None:
         self._connect = connect
         self._connection: socket.socket | None = None
         self._on_lost = on_lost
@@ -336,26 +334,29 @@ class _Link:
             _shut(self._connection)
 
     def _work(self) -> None:
-        with suppress(OSError):
-            connection = self._connect()
+        if found := self._connect():
+            connection, lines = found
             with self._ready:
                 self._connection = connection
-            while connection and (lines := self._next()) is not None:
+            with suppress(OSError):
                 connection.sendall(lines)
+                while lines := self._next():
+                    connection.sendall(lines)
         with self._ready:
-            connection, self._connection = self._connection, None
+            if self._connection:
+                self._connection.close()
+            self._connection = None
             closed = self._closed
-        if connection:
-            connection.close()
         if not closed:
             self._on_lost(self._full)
 
-    def _next(self) -> bytes | None:
+    def _next(self) -> bytes:
+        """What is to be written; empty at the end."""
         with self._ready:
             while not (self._lines or self._closed or self._full):
                 self._ready.wait()
             if self._closed or self._full:
-                return None
+                return b""
             lines = b"".join(self._lines)
             self._lines.clear()
             self._bytes = 0
