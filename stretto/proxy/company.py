@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Company", "Member"]
 
-#: Longest wait, before a decision, for peers to tell what they know, seconds. It takes a tenth of a millisecond, on a
-#: busy machine some; an answer that is held has 1 s for its lookups.
-_AGREE_S: Final = 0.1
+#: Longest wait, before a decision, for peers to tell what they know, seconds: while an answer is held for it, which may
+#: be for 1 s, and while nothing is. It takes a tenth of a millisecond, on a busy machine a hundred.
+_AGREE_HELD_S: Final = 0.25
+_AGREE_S: Final = 1.0
 
 
 class Member(Protocol):
@@ -204,12 +205,18 @@ class Company:
     @property
     def until(self) -> float:
         """When `check` is due, on the clock of `time.monotonic`; infinite when nothing is waited for."""
-        return self._agreements[0].until if self._agreements else math.inf
+        return min((agreement.until for agreement in self._agreements), default=math.inf)
 
-    def agreed(self, then: Callable[[], None]) -> None:
-        """Do something when all have told what they know, but soon; at once, where nobody else is."""
+    def agreed(self, then: Callable[[], None], *, held: bool) -> None:
+        """Do something when all have told what they know, but soon; at once, where nobody else is.
+
+        Args:
+            then: what is done; everything that was asked for before has been done by then.
+            held: somebody waits for it.
+        """
         self._number += 1
-        agreement = _Agreement(self._number, time.monotonic() + _AGREE_S, then, [])
+        until = time.monotonic() + (_AGREE_HELD_S if held else _AGREE_S)
+        agreement = _Agreement(self._number, until, then, [])
         for peer, known in self._peers.items():
             if self._is_one(peer):
                 self._say(Sync(self._number), peer)
@@ -227,7 +234,7 @@ class Company:
                 for peer in agreement.asked
                 if (known := self._peers.get(peer)) and known.synced < agreement.number and not known.silent
             ]
-            if (missing or not self._open) and time.monotonic() < agreement.until:
+            if (missing or not self._open) and time.monotonic() < self.until:
                 return
             self._open = True
             for known in missing:
@@ -286,13 +293,13 @@ class Company:
 
     def _came(self, peer: Peer) -> None:
         self._peers[peer] = _Known()
+        self._say(Lends(self._lends), peer)
         if not self._is_one(peer):
             self._faults.note(
-                f"two proxies of this host session are called {peer.server}, and are told nothing of each other's: "
+                f"two proxies of this host session are called {peer.server}, and what happens at either is not shared: "
                 "give each server its own --server-name"
             )
             return
-        self._say(Lends(self._lends), peer)
         if self._agreements:  # it may have something to tell, too
             self._say(Sync(self._agreements[-1].number), peer)
             for agreement in self._agreements:
@@ -316,7 +323,7 @@ class Company:
 
     def _heard(self, peer: Peer, message: Message) -> None:
         known = self._peers.get(peer)
-        if known is None or not self._is_one(peer):
+        if known is None:
             return
         match message:
             case Sync(number):
@@ -325,10 +332,12 @@ class Company:
                 known.synced, known.silent = max(known.synced, number), False
             case Lends(tools):
                 known.lends = frozenset(tools)
-            case Ask() | Leave() | Told():
-                self._about_lookup(peer, message)
             case Hello():
                 pass  # it has said so before
+            case _ if not self._is_one(peer):
+                pass  # nobody knows whose calls these are
+            case Ask() | Leave() | Told():
+                self._about_lookup(peer, message)
             case _:
                 self._about_session(peer, known, message)
 

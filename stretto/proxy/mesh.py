@@ -280,6 +280,8 @@ class Mesh:
         connection.close()
         if link:
             link.close()
+        if peer:
+            self._meeting.clear(peer.name)
 
     def _keep(self, line: bytes) -> None:
         self._kept.append(line)

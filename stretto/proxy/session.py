@@ -222,7 +222,7 @@ class ServedSession:
             run = self._run = _Run(call, held, held.until - _WRITE_OUT_S)
         if runs:
             self._hear(at, late=True)
-            self._company.agreed(partial(self._begin, call, run, at))
+            self._company.agreed(partial(self._begin, call, run, at), held=held is not None)
 
     def looked_up(self, call_id: str, response: JsonObject) -> None:
         """Take in the answer to a call of the proxy's own."""

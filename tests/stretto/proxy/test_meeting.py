@@ -161,6 +161,17 @@ def test_what_a_killed_proxy_has_left_is_removed_by_the_next(root: Path) -> None
     assert list(root.iterdir()) == []
 
 
+def test_what_is_left_of_one_that_has_gone_is_removed_and_who_still_listens_is_left_alone(root: Path) -> None:
+    name = left_behind(root)
+    meeting = Meeting(root, "h")
+    door, other = meeting.enter(), meeting.enter()
+    for each in (name, other.name, "0123456789ab"):
+        meeting.clear(each)
+    assert meeting.others(door) == [other.name]
+    meeting.leave(door)
+    meeting.leave(other)
+
+
 def test_what_an_old_meeting_has_left_is_swept_and_who_is_still_there_is_not(root: Path) -> None:
     left_behind(root)
     living = Meeting(root, "living")
