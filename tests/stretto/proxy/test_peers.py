@@ -316,7 +316,7 @@ def test_the_name_of_a_server_does_nothing_where_nothing_is_recorded_or_served()
 def test_each_decides_as_a_review_does_that_reads_the_merged_record(root: Path, tmp_path: Path, learned: Path) -> None:
     """Whichever server a call went to: what is known at it, and which turn it belongs to, is that of both."""
     assert not root.exists()
-    with Host(tmp_path / "logs", learned, "--flow-shadow", slow=250) as host:
+    with Host(tmp_path / "logs", learned, "--flow-shadow", slow=1000) as host:
         for customer, number in (("grace.hopper", 1012), ("hedy.lamarr", 1015)):
             _works(host, customer, f"#W{number}", f"#W{number + 1}")
         assert (host.people.end(), host.orders.end()) == ("", "")
@@ -352,21 +352,22 @@ def test_each_decides_as_a_review_does_that_reads_the_merged_record(root: Path, 
 def _works(host: Host, customer: str, order: str, other: str) -> None:
     """An agent that thinks for a moment, calls both servers at once, waits for a while, fails, and changes its mind."""
     user_id = host.reads_of(customer)
-    time.sleep(0.05)
+    time.sleep(0.1)
     host.people.reads("get_user_details", user_id=user_id)
-    time.sleep(0.05)
-    host.orders.calls("get_order_details", order_id=order)  # takes 250 ms, and what is asked for meanwhile a few
+    time.sleep(0.1)
+    host.orders.calls("get_order_details", order_id=order)  # takes 1 s, and what is asked for meanwhile a few ms
+    time.sleep(0.1)  # two proxies see what is sent at once in either order
     host.people.reads("list_orders", user_id=user_id)
     host.orders.gets()
     time.sleep(0.6)
     host.orders.reads("get_order_details", order_id=other)
-    time.sleep(0.05)
+    time.sleep(0.1)
     host.people.reads("get_user_details", user_id="nobody")
     time.sleep(0.6)
     lost = host.orders.calls("get_order_details", order_id="#W1000")
-    time.sleep(0.01)
-    host.orders.sends({"method": "notifications/cancelled", "params": {"requestId": lost}})
     time.sleep(0.05)
+    host.orders.sends({"method": "notifications/cancelled", "params": {"requestId": lost}})
+    time.sleep(0.1)
     host.people.reads("get_user_details", user_id=user_id)
     time.sleep(0.6)
     host.orders.reads("cancel_order", order_id=order, reason="no longer needed")
