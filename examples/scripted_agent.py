@@ -37,8 +37,9 @@ CUSTOMERS = (
 DAYS = tuple(f"{day:02}" for day in range(1, 31))
 
 #: Seconds of thought between a result and the next call. A model takes longer; calls that follow within half a second
-#: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait.
-THINKING = {"shop": 0.0, "offices": 0.0, "notes": 0.6}
+#: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait, and
+#: between the offices only for as long as the clocks of two recordings may differ.
+THINKING = {"shop": 0.0, "offices": 0.1, "notes": 0.6}
 
 #: A lookup in the text that the proxy adds: the tool, its server where it is another one, its arguments, and what it
 #: returned.
