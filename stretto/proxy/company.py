@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Company", "Member"]
 
 #: Longest wait, before a decision, for peers to tell what they know, seconds: while an answer is held for it, which may
-#: be for 1 s, and while nothing is. It takes a tenth of a millisecond, on a busy machine a hundred.
+#: be for 1 s, and while nothing is. It takes less than one ms, on a busy machine a hundred.
 _AGREE_HELD_S: Final = 0.25
 _AGREE_S: Final = 1.0
 
