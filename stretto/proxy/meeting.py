@@ -126,12 +126,14 @@ class Meeting:
             StoreUnavailable: it is not this user's alone, or cannot be made or written.
         """
         for _ in range(_TRIES):
-            _make_private(self._root)
-            _make_private(self.directory)
             try:
+                _make_private(self._root)
+                _make_private(self.directory)
                 return Door(self.directory, unix=self._unix)
             except FileNotFoundError:
                 continue  # whoever left last has removed the directory in between
+            except StoreUnavailable:
+                raise
             except OSError as error:
                 raise StoreUnavailable(self.directory, error.strerror or str(error), "see what is there") from error
         raise StoreUnavailable(self.directory, "it is removed again and again", "see what does so")
@@ -250,15 +252,13 @@ def _make_private(directory: Path) -> None:
     """Make a directory that only this user can look into.
 
     Raises:
-        StoreUnavailable: it cannot be made, or something else is there: another user may have put it there to listen.
+        StoreUnavailable: something else is there: another user may have put it there to listen.
+        OSError: it cannot be made, or is gone again.
     """
-    try:
-        Path(os.path.realpath(directory.parent)).mkdir(0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            directory.mkdir(0o700)
-        found = directory.lstat()
-    except OSError as error:
-        raise StoreUnavailable(directory, error.strerror or str(error), "see what is there") from error
+    Path(os.path.realpath(directory.parent)).mkdir(0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        directory.mkdir(0o700)
+    found = directory.lstat()
     problem = "" if stat.S_ISDIR(found.st_mode) else "it is no directory"
     if _POSIX and not problem:
         if found.st_uid != os.geteuid():

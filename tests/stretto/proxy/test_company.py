@@ -9,7 +9,7 @@ import pytest
 
 from stretto.proxy.messages import Ask, Called, Lends, Returned, Said, Synced, Told, encode
 from stretto.proxy.names import Names
-from tests.stretto.proxy.peers_support import Ears, Office, two_server_flow
+from tests.stretto.proxy.peers_support import PATIENCE, Ears, Office, two_server_flow
 from tests.stretto.proxy.proxy_support import Bench, added, call, line_of, returned, shop_answer
 from waggle import jsonvalue
 
@@ -200,13 +200,15 @@ def test_a_proxy_that_ends_is_not_waited_for(pair: Pair) -> None:
         pair.orders.until(lambda: bool(pair.orders.lookups))
         pair.orders.serving.close()
 
-    threading.Thread(target=end, daemon=True).start()
+    ending = threading.Thread(target=end, daemon=True)
+    ending.start()
     assert b"Also looked up" not in pair.people.answers("get_user", user_id="u1")
     said = "orders::get_order is left to the agent: its server's proxy is gone"
     assert said in pair.people.serving.faults.counts()
     assert pair.people.serving._session._turns._open == set()  # its call holds no turn open
     pair.people.answers("get_user", user_id="u2")
     assert pair.people.company.refusal("orders::get_order") == "its server's proxy is not there"
+    ending.join(PATIENCE)
 
 
 def test_who_joins_late_knows_what_there_was(root: Path) -> None:

@@ -241,6 +241,7 @@ def test_a_proxy_that_is_stopped_holds_up_nobody_and_is_there_again_when_it_goes
         assert "(server orders)" not in text
     assert time.monotonic() - began < PATIENCE  # each answer is held for a second at the most, if the machine has time
     host.orders.process.send_signal(signal.SIGCONT)
+    host.orders.reads("cancel_order", order_id="#W1000", reason="no longer needed")
     host.reads_of_orders(*THREE)
 
 
