@@ -6,8 +6,10 @@ saved.
 
 Of the kinds of work, ``shop`` is done with ``stretto-mcp-demo``: find a customer, read the customer's details and
 every order, and cancel what is still pending. So is ``cancel``, with ``stretto-proxy --commit`` in front of it: read
-the orders up to the first that is pending, and cancel that one and all after it in one call. ``notes`` is done with a
-server that reads files: search those of one day in the directory ``notes``, and read them all.
+the orders up to the first that is pending, and cancel that one and all after it in one call. ``offices`` is the work of
+the shop with two such servers, ``people`` for customers and ``orders`` for orders; in the command, the word NAME stands
+for the server's. ``notes`` is done with a server that reads files: search those of one day in the directory ``notes``,
+and read them all.
 """
 
 from __future__ import annotations
@@ -37,25 +39,38 @@ CUSTOMERS = (
 DAYS = tuple(f"{day:02}" for day in range(1, 31))
 
 #: Seconds of thought between a result and the next call. A model takes longer; calls that follow within half a second
-#: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait.
-THINKING = {"shop": 0.0, "cancel": 0.0, "notes": 0.6}
+#: are taken for ones that were decided together, which `promote` does not count. In the shop nobody has to wait, and
+#: between the offices only for as long as the clocks of two recordings may differ.
+THINKING = {"shop": 0.0, "cancel": 0.0, "offices": 0.1, "notes": 0.6}
 
-#: A lookup in the text that the proxy adds, in either form: the tool, its arguments, and what it returned.
-LOOKED_UP = re.compile(r"^(?:<waggle-lookup>)?(\w+) (\{.*\}):?\n(.*)$", re.MULTILINE)
+#: A lookup in the text that the proxy adds, in either form: the tool, its server where it is another one, its
+#: arguments, and what it returned.
+LOOKED_UP = re.compile(r"^(?:<waggle-lookup>)?(\w+)(?: \(server (\w+)\))? (\{.*\}):?\n(.*)$", re.MULTILINE)
+
+
+class Work:
+    """What is done for one subject, over however many sessions: what is known, and what it took."""
+
+    def __init__(self, thinking: float) -> None:
+        self.thinking = thinking
+        self.turns = 0
+        self.known: dict[tuple[str, str, str], str] = {}
+        self.used: list[str] = []
 
 
 class Session:
     """An MCP session over the standard input and output of a server."""
 
-    def __init__(self, command: list[str], thinking: float) -> None:
+    def __init__(self, command: list[str], work: Work, name: str = "") -> None:
         self.server = subprocess.Popen(  # noqa: S603 - the user's own command
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [name if word == "NAME" else word for word in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-        self.thinking = thinking
+        self.work = work
+        self.name = name
         self.requests = 0
-        self.turns = 0
-        self.known: dict[str, str] = {}
-        self.used: list[str] = []
         client = {"name": "scripted-agent", "version": "1"}
         self.request("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
         self.send({"method": "notifications/initialized"})
@@ -76,17 +91,17 @@ class Session:
 
     def call(self, tool: str, **arguments: str) -> str:
         """The text of a tool's result: from an earlier result if it was there, otherwise for a turn."""
-        wanted = f"{tool} {json.dumps(arguments)}"
-        if wanted in self.known:
-            self.used.append(tool)
-            return self.known[wanted]
-        self.turns += 1
-        if self.turns > 1:
-            time.sleep(self.thinking)
+        work, wanted = self.work, (self.name, tool, json.dumps(arguments))
+        if wanted in work.known:
+            work.used.append(tool)
+            return work.known[wanted]
+        work.turns += 1
+        if work.turns > 1:
+            time.sleep(work.thinking)
         first, *more = self.request("tools/call", name=tool, arguments=arguments)["content"]
         for block in more:
-            for name, given, found in LOOKED_UP.findall(block.get("resource", block)["text"]):
-                self.known[f"{name} {json.dumps(json.loads(given))}"] = found
+            for name, server, given, found in LOOKED_UP.findall(block.get("resource", block)["text"]):
+                work.known[server or self.name, name, json.dumps(json.loads(given))] = found
         return str(first["text"])
 
     def close(self) -> None:
@@ -94,49 +109,56 @@ class Session:
         self.server.communicate(timeout=10)
 
 
-def serve(session: Session, customer: str) -> None:
+def serve(customer: str, people: Session, orders: Session) -> None:
     """What this agent does for every customer."""
-    user_id = session.call("find_user_id_by_email", email=f"{customer}@example.com")
-    user = json.loads(session.call("get_user_details", user_id=user_id))
-    orders = [json.loads(session.call("get_order_details", order_id=order_id)) for order_id in user["orders"]]
-    for order in orders:
+    user_id = people.call("find_user_id_by_email", email=f"{customer}@example.com")
+    user = json.loads(people.call("get_user_details", user_id=user_id))
+    found = [json.loads(orders.call("get_order_details", order_id=order_id)) for order_id in user["orders"]]
+    for order in found:
         if order["status"] == "pending":
-            session.call("cancel_order", order_id=order["order_id"], reason="no longer needed")
+            orders.call("cancel_order", order_id=order["order_id"], reason="no longer needed")
 
 
-def cancel(session: Session, customer: str) -> None:
+def cancel(customer: str, shop: Session) -> None:
     """Cancel a customer's orders from the first pending one on, all at once, and print what the proxy says."""
-    user_id = session.call("find_user_id_by_email", email=f"{customer}@example.com")
-    orders = json.loads(session.call("get_user_details", user_id=user_id))["orders"]
-    while json.loads(session.call("get_order_details", order_id=orders[0]))["status"] != "pending":
+    user_id = shop.call("find_user_id_by_email", email=f"{customer}@example.com")
+    orders = json.loads(shop.call("get_user_details", user_id=user_id))["orders"]
+    while json.loads(shop.call("get_order_details", order_id=orders[0]))["status"] != "pending":
         orders.pop(0)
     calls = [
         {"name": "cancel_order", "arguments": {"order_id": order, "reason": "no longer needed"}} for order in orders
     ]
-    session.turns += 1
-    print(session.request("tools/call", name="stretto_commit", arguments={"calls": calls})["content"][0]["text"])
+    shop.work.turns += 1
+    print(shop.request("tools/call", name="stretto_commit", arguments={"calls": calls})["content"][0]["text"])
 
 
-def read_up(session: Session, day: str) -> None:
+def read_up(day: str, notes: Session) -> None:
     """What it does for every day."""
-    found = session.call("search_files", path=str(Path("notes").resolve()), pattern=f"**/{day}.md")
+    found = notes.call("search_files", path=str(Path("notes").resolve()), pattern=f"**/{day}.md")
     for path in found.splitlines():
-        session.call("read_text_file", path=path)
+        notes.call("read_text_file", path=path)
 
 
 def main() -> None:
     """Do the work, and say what each subject took."""
-    work, numbers, *command = sys.argv[1:] or ("shop", f"1-{len(CUSTOMERS)}")
-    subjects, do = {"shop": (CUSTOMERS, serve), "cancel": (CUSTOMERS, cancel), "notes": (DAYS, read_up)}[work]
+    kind, numbers, *command = sys.argv[1:] or ("shop", f"1-{len(CUSTOMERS)}")
     first, last = map(int, numbers.split("-"))
     turns = saved = 0
-    for subject in subjects[first - 1 : last]:
-        session = Session(command or [sys.executable, "-m", "stretto.proxy.demo_server"], THINKING[work])
-        do(session, subject)
-        session.close()
-        ahead = f", {len(session.used)} more were there already: {', '.join(session.used)}" if session.used else ""
-        print(f"{subject}: {session.turns} calls{ahead}")
-        turns, saved = turns + session.turns, saved + len(session.used)
+    for subject in (DAYS if kind == "notes" else CUSTOMERS)[first - 1 : last]:
+        work = Work(THINKING[kind])
+        names = ("people", "orders") if kind == "offices" else ("",)
+        sessions = [Session(command or [sys.executable, "-m", "stretto.proxy.demo_server"], work, n) for n in names]
+        if kind == "notes":
+            read_up(subject, *sessions)
+        elif kind == "cancel":
+            cancel(subject, *sessions)
+        else:
+            serve(subject, sessions[0], sessions[-1])
+        for session in sessions:
+            session.close()
+        ahead = f", {len(work.used)} more were there already: {', '.join(work.used)}" if work.used else ""
+        print(f"{subject}: {work.turns} calls{ahead}")
+        turns, saved = turns + work.turns, saved + len(work.used)
     print(f"{turns} calls, {saved} saved")
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stretto.permits import Permits
+from stretto.sessions.manifest import Manifest
+from stretto.sessions.qualified import qualify, server_of
 
 if TYPE_CHECKING:
     from stretto.flow.model import Flow
-    from stretto.sessions.manifest import Kind, Manifest
+    from stretto.sessions.manifest import Kind
 
 __all__ = ["Finding", "compared", "kinds", "tool_line"]
 
@@ -33,22 +35,37 @@ class Finding(NamedTuple):
     text: str
 
 
-def compared(flow: Flow, listed: Manifest) -> tuple[Finding, ...]:
+def compared(flow: Flow, listed: Manifest, server: str = "") -> tuple[Finding, ...]:
     """What keeps a flow from being served as it was learned, then what else is different; each sorted by tool.
 
     A problem is a lookup of the flow that would be left to the agent: its tool is gone, no longer reads, or no longer
     takes what it took. No problem: a call after which the flow made lookups is gone, so that it never makes them; and
     tools that the flow does not know.
+
+    Args:
+        flow: what was learned.
+        listed: what the server lists, by its own names of its tools.
+        server: its name. Of a flow that knows several servers, and this among them, only its tools are compared.
     """
+    several = server and any(server_of(tool) == server for tool in flow.manifest.tools)
+    prefix = qualify(server, "") if several else ""
     permits = Permits(flow.manifest)
-    permits.listed = listed
-    sites = flow.sites
-    lookups = sorted(
-        set(sites.reads) if sites.every_read else {tool for found in sites.next.values() for tool in found}
+    permits.listed = Manifest(
+        tools={prefix + tool: kind for tool, kind in listed.tools.items()},
+        contracts={prefix + tool: contract for tool, contract in listed.contracts.items()},
     )
-    problems = [Finding(tool, problem=True, text=text) for tool in lookups if (text := permits.refusal(tool, {}))]
-    gone = sorted({tool for tool, _ in sites.next} - listed.tools.keys() - set(lookups))
-    known = {*flow.manifest.tools, *lookups, *gone}
+    sites = flow.sites
+    lookups = set(sites.reads) if sites.every_read else {tool for found in sites.next.values() for tool in found}
+    own = sorted(tool for tool in lookups if tool.startswith(prefix))
+    after = {tool.removeprefix(prefix) for tool, _ in sites.next if tool.startswith(prefix)}
+    looked_up = {tool.removeprefix(prefix) for tool in own}
+    problems = [
+        Finding(tool.removeprefix(prefix), problem=True, text=text)
+        for tool in own
+        if (text := permits.refusal(tool, {}))
+    ]
+    gone = sorted(after - listed.tools.keys() - looked_up)
+    known = {*(tool.removeprefix(prefix) for tool in flow.manifest.tools), *looked_up, *gone}
     new = sorted(listed.tools.keys() - known)
     return (
         *problems,

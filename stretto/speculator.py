@@ -103,6 +103,7 @@ class Speculator:
         prepared: the flow and what goes with it.
         session: the session so far.
         made: lookups made so far.
+        lent: those made for somebody else.
         asked: requests to the oracle so far.
 
     Raises:
@@ -152,6 +153,7 @@ class Speculator:
         self._run: _Run | None = None
         self.session = LiveSession(self._flow, self.prepared.binder)
         self.made = 0
+        self.lent = 0
         self.asked = 0
 
     # --- what happens -------------------------------------------------------------------------------------------
@@ -191,6 +193,22 @@ class Speculator:
         self._returned = True
         self._note({"error": error, "content": content})
         self.session.result(call_id, error=error, content=content)
+
+    def lookup(self, call: ToolCall) -> None:
+        """Take in a lookup that another proxy makes on the agent's behalf; its result is taken in like any other."""
+        self._make(call)
+
+    def refusal(self, tool: str, arguments: JsonObject) -> str:
+        """Why a lookup is left to the agent, whoever wants to make it, in words; empty when it may be made."""
+        return self._permits.refusal(tool, arguments)
+
+    def lend(self, tool: str, arguments: JsonObject) -> str:
+        """The same of a lookup that is made for somebody else if it may be; as many of these as of one's own are."""
+        reason = self.refusal(tool, arguments)
+        if not reason and self.lent >= self._per_session:
+            reason = "as many lookups were made for others as a session may have"
+        self.lent += not reason
+        return reason
 
     def listed(self, manifest: Manifest) -> None:
         """Take in what the server lists now; tools it no longer lists, or lists as changed, are left to the agent."""

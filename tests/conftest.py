@@ -19,6 +19,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         if name.startswith(("XDG_", "WAGGLE_", "STRETTO_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "run"))
     return home
 
 

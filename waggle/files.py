@@ -47,6 +47,7 @@ __all__ = [
 LEFTOVER_PREFIX: Final = ".waggle-tmp-"
 
 _FILE_MODE: Final = 0o644
+_PRIVATE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o755
 _FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: A project may be a stranger's repository: a link in it must not lead a write out of it.
@@ -229,7 +230,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 # --- replace, make, remove ---------------------------------------------------------------------------------
 
 
-def replace(path: Path, data: bytes, *, keep_mode: bool = True) -> None:
+def replace(path: Path, data: bytes, *, keep_mode: bool = True, private: bool = False) -> None:
     """Write a file whole or not at all; after a power cut, too, it is the old one or the new one.
 
     No lock is taken: whoever reads first and writes back holds `lock` around both. A link at `path` is replaced, not
@@ -239,12 +240,13 @@ def replace(path: Path, data: bytes, *, keep_mode: bool = True) -> None:
         path: the file; its directory is made when missing.
         data: the new content.
         keep_mode: give the new file the permissions of the old one; without an old one they are 0644.
+        private: give it the permissions 0600, whatever the old one had; nobody else reads a byte of it.
 
     Raises:
         StoreUnavailable: the place cannot be written or is full; the old file is as it was, and nothing is left over.
     """
     with _reporting(path):
-        permissions = _permissions(path) if keep_mode else None
+        permissions = _PRIVATE_MODE if private else _permissions(path) if keep_mode else None
         with _temporary_beside(path) as temporary:
             _write_new(temporary, data, permissions)
             temporary.replace(path)

@@ -21,6 +21,7 @@ from stretto.errors import FlowError, UsageError
 from stretto.flow.file import read_flow
 from stretto.hosts import HOSTS
 from stretto.proxy.client import ServerFault, list_tools
+from stretto.sessions.qualified import name_of_server, server_of
 from waggle.cli.diagnosing import Check
 from waggle.errors import WaggleError
 
@@ -42,9 +43,11 @@ def configured_servers(*, start: bool, flow: Flow | None) -> Iterator[Check]:
 
     Args:
         start: start them, or call them, and list their tools.
-        flow: that is compared with the one that is called as its domain; others with the flow they are served with.
+        flow: that is compared with the one that is called as its domain, or with those that it knows by their names;
+            others with the flow they are served with.
     """
     met = False
+    known = {server_of(tool) for tool in flow.manifest.tools} | {flow.manifest.domain} if flow else set()
     seen: set[Path] = set()  # the project may be in the user's home
     for host in HOSTS.values():
         try:
@@ -62,7 +65,7 @@ def configured_servers(*, start: bool, flow: Flow | None) -> Iterator[Check]:
                 yield Check(f"servers of {host.title}", "note", str(error), "give a server's command after --")
                 continue
             for server in found:
-                mine = flow is not None and server.name == flow.manifest.domain
+                mine = server.name in known or name_of_server(server.name) in known
                 met = met or mine
                 yield from _server(host, path, server, start=start, flow=flow if mine else None)
     if flow is not None and not met:
@@ -88,7 +91,9 @@ def _server(host: Host, path: Path, server: Configured, *, start: bool, flow: Fl
             yield Check(name, "problem", f"its flow cannot be served: {error}", "learn it anew, or take it out there")
     if start:
         remedy = _BY_HAND if server.started else "see that it runs, and what it has to be sent"
-        yield from look_at(name, server.command, env=server.env, cwd=server.cwd, flow=flow, remedy=remedy)
+        yield from look_at(
+            name, server.command, env=server.env, cwd=server.cwd, flow=flow, remedy=remedy, server=server.name
+        )
 
 
 def _token_file(name: str, path: str, cwd: str) -> Iterator[Check]:
@@ -113,6 +118,7 @@ def look_at(
     cwd: str = "",
     flow: Flow | None = None,
     remedy: str = _BY_HAND,
+    server: str = "",
 ) -> Iterator[Check]:
     """Start a server, and look at its tools; never raises for what is wrong with it.
 
@@ -123,6 +129,7 @@ def look_at(
         cwd: directory it is started in; empty for this process's.
         flow: that expects something of its tools; None for none.
         remedy: what to do when it does not answer.
+        server: its name, for a flow that knows several.
     """
     try:
         listed = list_tools(command, patience_s=SERVER_SECONDS, env=env, cwd=cwd or None)
@@ -138,7 +145,8 @@ def look_at(
     else:
         unmarked = f"{said}; of none it says that it reads, so a flow looks nothing up"
         yield Check(name, "note", unmarked, "say it with learn --manifest, or ask those who make the server to")
-    findings = {finding.tool: finding for finding in compared(flow, tools)} if flow else {}
+    found_out = compared(flow, tools, name_of_server(server)) if flow else ()
+    findings = {finding.tool: finding for finding in found_out}
     for tool in sorted(tools.tools.keys() | findings.keys()):
         listing = tool_line(tools, tool) if tool in tools.tools else ""
         finding = findings.get(tool)

@@ -17,6 +17,7 @@ from stretto._defaults import RECORD_FLUSH_S, SURPRISE_WINDOW
 from stretto.errors import UsageError
 from stretto.proxy.process import ServerProcess
 from stretto.proxy.relay import Relay, Waits
+from waggle.errors import WaggleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
     from stretto.proxy.memory import Memory
+    from stretto.proxy.mesh import Mesh
+    from stretto.proxy.names import Names
     from stretto.proxy.recording import Recording
     from stretto.proxy.relay import Start
     from stretto.proxy.serving import Serving
@@ -89,10 +92,9 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class WaggleOptions:
-    """Whose routes act and are learned, and the server's name in them; see `stretto.proxy.memory.open_memory`."""
+    """Whose routes act and are learned; see `stretto.proxy.memory.open_memory`."""
 
     project: Path | None = None
-    server_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Options:
         context: where the host hands over the conversation.
         waggle: None for no routes.
         commit: give the agent a tool that runs several calls.
+        server_name: of the server, among those of one agent; else the domain of the record tells it from others.
     """
 
     command: Sequence[str]
@@ -118,6 +121,7 @@ class Options:
     context: Path | None = None
     waggle: WaggleOptions | None = None
     commit: bool = False
+    server_name: str | None = None
 
 
 class Session:
@@ -154,8 +158,11 @@ class Assembly:
         self._options = options
         self._guards = _guards(options.guards, options.context) if options.guards else None
         self._flow = _prepared(options.flow) if options.flow else None
+        self._names = self._named(self._flow) if self._flow else None
         self._oracle = _oracle(options.flow.oracle, options.flow.oracle_cache) if options.flow else None
-        self._memory = _memory(options.waggle) if options.waggle else None
+        # Routes have the names that the flow has, where it knows several servers.
+        server = (self._names.server if self._names else "") or options.server_name or ""
+        self._memory = _memory(options.waggle, server) if options.waggle else None
         if self._memory and self._flow:
             self._memory.curate(self._flow)
 
@@ -194,7 +201,7 @@ class Assembly:
             relay.taps.append(Plain())
         decisions = _flow_log(options.flow, recording) if options.flow else None
         if self._flow or self._memory:
-            serving = self._serving(self._name(recording, number) if self._memory else "", decisions)
+            serving = self._serving(self._name(recording, number) if self._memory else "", decisions, host_session)
             relay.taps.append(serving)
             serving.attach(relay)
         if options.commit:
@@ -258,13 +265,35 @@ class Assembly:
 
         return GuardTap(guards, relay.to_host, heard)
 
-    def _serving(self, name: str, decisions: FlowLog | None) -> Serving:
+    def _named(self, flow: Prepared) -> Names:
+        from stretto.proxy.names import names_of  # noqa: PLC0415 - see `_recording`
+
+        record = self._options.record
+        return names_of(flow.flow.manifest, self._options.server_name or (record.domain if record else None))
+
+    def _mesh(self, names: Names, flow: Prepared, host_session: str | None) -> Mesh | None:
+        """The connections to the proxies of other servers, made anew for each session."""
+        from stretto.place import runtime_dir  # noqa: PLC0415 - most flows know one server
+        from stretto.proxy.meeting import Meeting  # noqa: PLC0415
+        from stretto.proxy.mesh import Mesh  # noqa: PLC0415
+
+        try:
+            if host_session is None:
+                raise UsageError("give all of them the same STRETTO_SESSION, or over HTTP the header Stretto-Session")
+            return Mesh(Meeting(runtime_dir(), host_session), names.server, flow.faults)
+        except WaggleError as error:
+            flow.faults.note("the proxies of one host session cannot find each other", error)
+            return None
+
+    def _serving(self, name: str, decisions: FlowLog | None, host_session: str | None) -> Serving:
         from stretto.proxy.serving import Serving  # noqa: PLC0415 - see `_recording`
 
         flow = self._options.flow
         options = _flow_options(flow, self._flow) if flow and self._flow else {}
         if options:
             options |= {"on_line": decisions, "oracle": self._oracle}
+        if self._flow and self._names and not self._memory:
+            options |= {"names": self._names, "mesh": self._mesh(self._names, self._flow, host_session)}
         return Serving(self._flow, memory=self._memory, session=name, context=self._options.context, **options)
 
 
@@ -295,10 +324,10 @@ def _flow_options(options: FlowOptions, flow: Prepared) -> dict[str, Any]:
     }
 
 
-def _memory(options: WaggleOptions) -> Memory | None:
+def _memory(options: WaggleOptions, server: str) -> Memory | None:
     from stretto.proxy.memory import open_memory  # noqa: PLC0415 - see `Assembly._recording`
 
-    return open_memory(options.project, options.server_name or "")
+    return open_memory(options.project, server)
 
 
 def host_session() -> str | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from stretto.proxy.pending import HostCall
+    from stretto.proxy.messages import Event
     from stretto.sessions.manifest import Manifest
     from waggle.calls import Result
+    from waggle.jsonvalue import JsonObject
     from waggle.replay import Lookup
 
 __all__ = ["Engine"]
@@ -29,6 +30,10 @@ class Engine(Protocol):
         """What it is called in a message to people."""
 
     @property
+    def lookup_id(self) -> str:
+        """Id, in the session, of the lookup that `next` gave last; other servers' proxies know it by that."""
+
+    @property
     def longest_s(self) -> float:
         """For how long a run may last, seconds."""
 
@@ -37,20 +42,8 @@ class Engine(Protocol):
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
-    def said(self, role: str, text: str) -> None:
-        """Take in what was said beside the calls."""
-
-    def called(self, call: HostCall) -> None:
-        """Take in a call of the agent."""
-
-    def answered(self, call: HostCall, result: Result) -> None:
-        """Take in the answer to a call, which is final."""
-
-    def dropped(self, call: HostCall) -> None:
-        """Know that a call gets no answer, or that nobody waits for it any more. It may have been answered."""
-
-    def delivered(self, call: HostCall) -> None:
-        """Know that the agent has a call's answer."""
+    def take(self, event: Event) -> None:
+        """Take in what has happened at this server, or, for a flow over several, at another one; in order of time."""
 
     def listed(self, manifest: Manifest) -> None:
         """Take in what the server lists now."""
@@ -58,19 +51,27 @@ class Engine(Protocol):
     def close(self) -> None:
         """Know that the session has ended."""
 
+    # --- lookups for others ---------------------------------------------------------------------------------------
+
+    def refusal(self, tool: str, arguments: JsonObject) -> str:
+        """Why a lookup is left to the agent, whoever wants to make it, in words; empty when it may be made."""
+
+    def lend(self, tool: str, arguments: JsonObject) -> str:
+        """The same of a lookup that is made for another proxy if it may be, and counts then."""
+
     # --- the run --------------------------------------------------------------------------------------------------
 
-    def glance(self, call: HostCall) -> None:
+    def glance(self, call_id: str) -> None:
         """Decide after an answer that is not held, for the record; nothing is looked up."""
 
-    def begin(self, call: HostCall) -> None:
+    def begin(self, call_id: str) -> None:
         """Begin a run after a call whose answer is held."""
 
     def next(self) -> Lookup | None:
-        """The lookup to make now; None to hand back. Its tool is named as the server does."""
+        """The lookup to make now; None to hand back. Its tool is named as the events have it."""
 
-    def settle(self, result: Result) -> None:
-        """Take in the answer to the lookup that `next` gave."""
+    def settle(self, result: Result) -> bool:
+        """Take in the answer to the lookup that `next` gave; whether it belongs to the session."""
 
     def give_up(self) -> None:
         """Know that the lookup that `next` gave has been sent, and that its answer, if one comes, is nobody's."""

@@ -23,12 +23,13 @@ class ListedTools:
         learned: the flow's manifest. It stands for the pages that the host has not asked for yet.
 
     Attributes:
+        known: the tools as they are known now; see `page`.
         stale: the server has said that its tools changed, and they have not all been listed since.
         tasks: the tools that can be called as tasks only.
     """
 
     def __init__(self, learned: Manifest) -> None:
-        self._known = learned
+        self.known = learned
         self._pages = Listings(learned.domain)
         self._walking = False  # since the last change, a first page was there
         self.stale = False
@@ -51,17 +52,17 @@ class ListedTools:
             as the last whole listing has it, or as the flow learned it. After the last page it is gone.
         """
         if first:
-            self._pages = Listings(self._known.domain)
+            self._pages = Listings(self.known.domain)
             self._walking = True
         self._pages.add(result)
         self._note_tasks(result)
         pages = self._pages.manifest
         if not self._walking:
-            return self._known
+            return self.known
         if result.get("nextCursor") is not None:
-            return self._known.updated(pages)
+            return self.known.updated(pages)
         self._walking = self.stale = False
-        self._known = pages
+        self.known = pages
         return pages
 
     def _note_tasks(self, result: JsonObject) -> None:

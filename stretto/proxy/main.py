@@ -134,7 +134,7 @@ _SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer
 @click.option(
     "--server-name",
     metavar="NAME",
-    help="Tells this server from others of the same agent, in the record and in routes.",
+    help="Tells this server from others of the same agent: in the record, in routes, in a flow over several.",
 )
 @click.option(
     "--retain-days",
@@ -185,7 +185,11 @@ _SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer
 @click.option(
     "--flow-log", type=_PATH, metavar="FILE", help="Where decisions are logged. Default: beside the session's log."
 )
-@click.option("--flow-tools", metavar="NAMES", help="The only tools that are looked up, with commas.")
+@click.option(
+    "--flow-tools",
+    metavar="NAMES",
+    help="The only tools that are looked up, with commas; another server's as SERVER::TOOL.",
+)
 @click.option("--flow-shadow", is_flag=True, help="Decide and log, and look nothing up.")
 @click.option(
     "--flow-explore",
@@ -304,8 +308,9 @@ def _proxy(
         FlowOptions(flow, **_flow_options(others)) if flow else None,
         guards,
         context,
-        WaggleOptions(waggle_project, server_name) if waggle else None,
+        WaggleOptions(waggle_project) if waggle else None,
         commit,
+        server_name,
     )
     assembly = Assembly(settings)
     sys.setswitchinterval(_SWITCH_S)
@@ -374,8 +379,8 @@ def _check(ctx: click.Context, **there: object) -> None:
     for needed, names in needs:
         if given & names and not there[needed]:
             raise click.UsageError(f"--{min(given & names).replace('_', '-')} does nothing without --{needed}")
-    if "server_name" in given and not (there["record"] or there["waggle"]):
-        raise click.UsageError("--server-name does nothing without --record or --waggle")
+    if "server_name" in given and not any(there[name] for name in ("record", "flow", "waggle")):
+        raise click.UsageError("--server-name does nothing without --record, --flow or --waggle")
     if there["context"] and there["listen"]:
         raise click.UsageError("--context is one conversation's, and with --listen there are several")
     if there["context"] and not any(there[name] for name in ("record", "flow", "guards", "waggle")):

@@ -6,10 +6,11 @@ an answer means.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stretto.sessions.wire import id_key, id_text
+from stretto.sessions.wire import LOOKUP_ID, id_key, id_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,7 @@ class HostCall:
         arguments: as JSON.
         meta: what a call made on its behalf must say of the client.
         plain: it asks for no task, and its answer is awaited on a line of its own; only such an answer is held.
+        at: when it came, on the clock of `time.monotonic`.
     """
 
     key: IdKey
@@ -45,6 +47,7 @@ class HostCall:
     arguments: JsonValue
     meta: JsonObject
     plain: bool
+    at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,14 @@ _Request: TypeAlias = "HostCall | Listing | None"
 
 
 class Requests:
-    """The host's requests that have no answer yet."""
+    """The host's requests that have no answer yet.
+
+    Attributes:
+        meta: what the latest request that said so says of the client, which a call of the proxy's own must say, too.
+    """
 
     def __init__(self) -> None:
+        self.meta: JsonObject = {}
         self._waiting: dict[IdKey, _Request] = {}
 
     def __bool__(self) -> bool:
@@ -79,6 +87,9 @@ class Requests:
             What it is, and the request with the same id that was waiting and never gets its answer now.
         """
         params = message.get("params")
+        said = params.get("_meta") if isinstance(params, dict) else None
+        if isinstance(said, dict) and (meta := _envelope(said)):
+            self.meta = meta
         new = _request(key, message.get("id"), message.get("method"), params if isinstance(params, dict) else {}, alone)
         before = self._waiting.get(key)
         self._waiting[key] = new
@@ -123,6 +134,7 @@ class OwnCalls:
     """
 
     def __init__(self) -> None:
+        self._count = 0
         self._tools: dict[str, str] = {}  # by id; an answered one stays: a second answer is not the host's either
         self._open: set[str] = set()
         self.due: set[str] = set()
@@ -131,11 +143,18 @@ class OwnCalls:
         """Whether the server is at work on one."""
         return bool(self._open)
 
-    def add(self, call_id: str, tool: str) -> None:
-        """Take in a call that is about to be sent."""
+    def add(self, tool: str) -> str:
+        """Take in a call that is about to be sent; gives its id, which no other call of the session has."""
+        call_id = f"{LOOKUP_ID}{self._count}"
+        self._count += 1
         self._tools[call_id] = tool
         self._open.add(call_id)
         self.due.add(call_id)
+        return call_id
+
+    def tool(self, call_id: str) -> str:
+        """The tool of one of these calls."""
+        return self._tools.get(call_id, "")
 
     def given_up(self, call_id: str) -> None:
         """Know that the server is told to leave a call; it may answer all the same."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from stretto.sessions.wire import COMMIT_TOOL
+from stretto.proxy.messages import Called, Dropped, Returned, Said
+from stretto.sessions.turns import commits
 from waggle.calls import Call, Outcome, Result
 from waggle.replay import fold
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stretto.proxy.memory import Memory
-    from stretto.proxy.pending import HostCall
+    from stretto.proxy.messages import Event
     from stretto.replayer import FlowReplayer
     from stretto.sessions.manifest import Manifest
     from stretto.speculator import Prepared
@@ -43,6 +44,7 @@ class MemoryEngine:
     """
 
     name: Final = "waggle"
+    lookup_id: Final = ""  # nobody else is to know
 
     def __init__(
         self,
@@ -96,34 +98,35 @@ class MemoryEngine:
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
-    def said(self, role: str, text: str) -> None:
-        """See `Engine.said`."""
-        self._session.hear(text, role)
+    def take(self, event: Event) -> None:
+        """See `Engine.take`; of other servers nothing is known here."""
+        match event:
+            case Called():
+                self._called(event)
+            case Returned():
+                outcome = Outcome.PROTOCOL_ERROR if event.refused else None
+                self._answered(event.id, Result(event.text, not event.error, outcome=outcome))
+            case Dropped():  # nobody knows what came of the call
+                self._answered(event.id, _GIVEN_UP)
+            case Said():
+                self._session.hear(event.text, event.role)
 
-    def called(self, call: HostCall) -> None:
-        """See `Engine.called`. What has no arguments by name is no call that could be made again."""
-        if call.name == COMMIT_TOOL:
+    def _called(self, call: Called) -> None:
+        """What has no arguments by name is no call that could be made again."""
+        if commits(call.tool):
             return  # the calls that it leads to are the agent's
         args = call.arguments if isinstance(call.arguments, dict) else None
-        made = Call(self._memory.inner(call.name), args or {}, call.id, reads=None if args is not None else False)
+        made = Call(self._memory.inner(call.tool), args or {}, call.id, reads=None if args is not None else False)
         self._open[call.id] = made
         self._begins = call.id
         self._session.start(made)
 
-    def answered(self, call: HostCall, result: Result) -> None:
-        """See `Engine.answered`."""
-        made = self._open.pop(call.id, None)
+    def _answered(self, call_id: str, result: Result) -> None:
+        made = self._open.pop(call_id, None)
         if made is None:
             return
         self._waiting = self._waiting | {made.tool} if self._open else frozenset()
         self._session.observe(made, result)
-
-    def dropped(self, call: HostCall) -> None:
-        """See `Engine.dropped`; nobody knows what came of the call."""
-        self.answered(call, _GIVEN_UP)
-
-    def delivered(self, call: HostCall) -> None:
-        """See `Engine.delivered`; it makes no difference here."""
 
     def listed(self, manifest: Manifest) -> None:
         """See `Engine.listed`."""
@@ -135,17 +138,26 @@ class MemoryEngine:
         """See `Engine.close`. What was learned is written in the background."""
         self._manager.end(self._name)
 
+    # --- lookups for others ---------------------------------------------------------------------------------------
+
+    def refusal(self, tool: str, arguments: JsonObject) -> str:
+        """See `Engine.refusal`; the routes of a project are those of one server."""
+        del arguments
+        return f"{tool} is looked up for nobody else"
+
+    lend = refusal
+
     # --- the run --------------------------------------------------------------------------------------------------
 
-    def glance(self, call: HostCall) -> None:
+    def glance(self, call_id: str) -> None:
         """See `Engine.glance`; routes have nothing to record."""
-        del call
+        del call_id
         if self._flow:
             self._flow.glance()
 
-    def begin(self, call: HostCall) -> None:
+    def begin(self, call_id: str) -> None:
         """See `Engine.begin`."""
-        del call
+        del call_id
         self._follow = self._session.open_follow()
 
     def next(self) -> Lookup | None:
@@ -158,11 +170,13 @@ class MemoryEngine:
             self._follow.drop(lookup)
         return None
 
-    def settle(self, result: Result) -> None:
+    def settle(self, result: Result) -> bool:
         """See `Engine.settle`."""
-        if self._follow and self._lookup:
-            self._follow.settle(self._lookup, result)
-        self._lookup = None
+        lookup, self._lookup = self._lookup, None
+        if self._follow is None or lookup is None:
+            return False
+        self._follow.settle(lookup, result)
+        return True
 
     def give_up(self) -> None:
         """See `Engine.give_up`."""

@@ -10,6 +10,7 @@ on the relay's pumping threads, and does nothing but sort.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from stretto._defaults import HELD_SECONDS, LOOKUP_SECONDS
 from stretto.proxy.carrier import can_carry
 from stretto.proxy.context import Conversation
 from stretto.proxy.held import Holder
+from stretto.proxy.names import Names
 from stretto.proxy.pending import HostCall, Listing, OwnCalls, Requests
 from stretto.proxy.session import ServedSession
 from stretto.sessions.manifest import Manifest
@@ -25,6 +27,7 @@ from waggle import jsonvalue
 from waggle.background import Faults
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from stretto.flow.model import Flow
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from stretto.proxy.engine import Engine
     from stretto.proxy.held import Held
     from stretto.proxy.memory import Memory
+    from stretto.proxy.mesh import Mesh
     from stretto.proxy.relay import Side
     from stretto.proxy.session import Wire
     from stretto.proxy.streams import Line
@@ -64,6 +68,9 @@ class Serving:
         lookup_s: longest time for one lookup, seconds; the former ends it, too.
         carrier: where what was looked up goes.
         shadow: let the flow decide and log, and look nothing up; a memory acts all the same.
+        names: what the server's tools are called in the flow; left out, as on the wire.
+        mesh: connects to the proxies of the other servers that the flow knows; None for none.
+        allowed_tools: the only tools that are looked up, another server's by its name in the flow; None for all.
         options: those of `stretto.speculator.Speculator`.
 
     Raises:
@@ -82,26 +89,36 @@ class Serving:
         lookup_s: float = LOOKUP_SECONDS,
         carrier: Carrier = "auto",
         shadow: bool = False,
+        names: Names | None = None,
+        mesh: Mesh | None = None,
+        allowed_tools: Collection[str] | None = None,
         **options: Any,
     ) -> None:
         prepared = _prepared(flow) if flow is not None else None
         self.faults = prepared.faults if prepared else Faults()
+        self._names = names or Names()
+        if prepared and allowed_tools is not None:
+            options["allowed_tools"] = self._names.allowed(allowed_tools, prepared.flow.manifest)
         self._requests = Requests()
         self._own = OwnCalls()
         self._holder = Holder(self._to_host, held_s)
         self._held: tuple[HostCall, Held] | None = None  # that was held last
         self._wire: Wire | None = None
         options |= {"shadow": shadow, "may_call": self._may_call}
-        self._engine = _engine(prepared, memory, session, options)
+        self._engine = _engine(prepared, memory, session, self._names, options)
         self._session = ServedSession(
             self._engine,
             prepared.flow.manifest if prepared else Manifest(),
             self._own,
             self._holder,
             self.faults,
+            requests=self._requests,
             conversation=Conversation(context, self.faults) if context else None,
             lookup_s=lookup_s,
             carrier=carrier,
+            names=self._names,
+            mesh=mesh,
+            lends=not shadow and memory is None,
         )
 
     def attach(self, wire: Wire) -> None:
@@ -245,13 +262,13 @@ class Serving:
         if held:
             session.busy = True
             self._held = (call, held)
-        session.post(partial(session.answered, call, response, held, runs=runs))
+        session.post(partial(session.answered, call, response, held, at=time.monotonic(), runs=runs))
         return held is not None
 
     def _offers(self, tool: str, response: JsonObject) -> bool:
         result = response.get("result")
         failed = isinstance(result, dict) and result.get("isError") is True
-        return self._engine.offers(tool, failed=failed)
+        return self._engine.offers(self._names.in_flow(tool), failed=failed)
 
     def _asked(self, message: JsonObject) -> bool:
         """Know that the server asks for something, which any open call can have led to; decline where none of the host.
@@ -259,6 +276,7 @@ class Serving:
         A question for roots is the host's to answer, from its settings; declined, a server would have none.
         """
         self._session.asking |= self._requests.tools | self._own.tools
+        self._session.post(self._session.lend)
         if not self._own or self._session.off:
             return False
         self._session.post(partial(self._session.give_up, "its server asks for something"))
@@ -294,7 +312,9 @@ def _prepared(flow: Flow | Prepared) -> Prepared:
     return flow if isinstance(flow, Prepared) else Prepared(flow)
 
 
-def _engine(flow: Prepared | None, memory: Memory | None, session: str, options: dict[str, Any]) -> Engine:
+def _engine(
+    flow: Prepared | None, memory: Memory | None, session: str, names: Names, options: dict[str, Any]
+) -> Engine:
     if memory:
         from stretto.proxy.remembering import MemoryEngine  # noqa: PLC0415 - a flow alone does not need it
 
@@ -304,4 +324,4 @@ def _engine(flow: Prepared | None, memory: Memory | None, session: str, options:
 
     if flow is None:
         raise ValueError("there is neither a flow nor a memory to serve")
-    return FlowEngine(Speculator(flow, **options), shadow=options["shadow"])
+    return FlowEngine(Speculator(flow, **options), shadow=options["shadow"], names=names)

@@ -9,6 +9,7 @@ Not responsible for which answers are held (`stretto.proxy.serving`) nor for dec
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from stretto.proxy.answers import request_line
 from stretto.proxy.carrier import is_final, with_text
+from stretto.proxy.company import Company
+from stretto.proxy.lending import Lending
 from stretto.proxy.listed import ListedTools
+from stretto.proxy.messages import Answered, Called, Dropped, Found, LookedUp, Returned
 from stretto.sessions.importing import CallIds
-from stretto.sessions.wire import LOOKUP_ID, content_of
+from stretto.sessions.wire import content_of
 from waggle.calls import Outcome, Result
 
 if TYPE_CHECKING:
@@ -30,7 +34,10 @@ if TYPE_CHECKING:
     from stretto.proxy.context import Conversation
     from stretto.proxy.engine import Engine
     from stretto.proxy.held import Held, Holder
-    from stretto.proxy.pending import HostCall, OwnCalls
+    from stretto.proxy.mesh import Mesh, Peer
+    from stretto.proxy.messages import Ask, Event, Told
+    from stretto.proxy.names import Names
+    from stretto.proxy.pending import HostCall, OwnCalls, Requests
     from stretto.sessions.manifest import Manifest
     from waggle.background import Faults
     from waggle.jsonvalue import JsonObject
@@ -43,6 +50,11 @@ _WRITE_OUT_S: Final = 0.05
 
 #: A server asks the user for something through an error with this code, in one version of the protocol.
 _ASKS_CODE: Final = -32042
+
+_REFUSED: Final = Outcome.PROTOCOL_ERROR
+
+#: Longest reason of another proxy that is reported, characters.
+_REASON_CHARS: Final = 200
 
 
 class Wire(Protocol):
@@ -62,9 +74,11 @@ class _Run:
     call: HostCall
     held: Held
     until: float  # lookups are made as long as there is time
-    waits: str | None = None  # id of the lookup that is being made
+    waits: str | None = None  # id of the lookup that is being made: of the call, or of the one that was asked for
+    borrowed: bool = False  # it is another server's
     lookup: Lookup | None = None
-    lookup_until: float = 0.0
+    lookup_id: str = ""  # in the session, where others are to know of it
+    lookup_until: float = math.inf
 
 
 class ServedSession:
@@ -76,16 +90,20 @@ class ServedSession:
         engine: of this session.
         learned: the tools, as far as they are known before the server lists them.
         own: where calls are noted before they are sent.
+        requests: of the host.
         holder: of the answers.
         faults: where what goes wrong is counted.
         conversation: what is said beside the calls, None where nobody hands it over.
         lookup_s: longest time for one lookup, seconds.
         carrier: where what was looked up goes.
+        names: what the server's tools are called in the flow.
+        mesh: the proxies of the other servers that the flow knows; None where it knows one.
+        lends: lookups are made for them.
 
     Attributes:
         busy: a run is in progress, or an answer is held for one.
         listed: the tools of the server.
-        asking: the tools that may have made the server ask its client for something.
+        asking: the tools that may have made the server ask its client for something, as the wire has them.
         off: nothing is looked up any more.
     """
 
@@ -97,27 +115,39 @@ class ServedSession:
         holder: Holder,
         faults: Faults,
         *,
+        requests: Requests,
         conversation: Conversation | None,
         lookup_s: float,
         carrier: Carrier = "auto",
+        names: Names,
+        mesh: Mesh | None,
+        lends: bool,
     ) -> None:
         self._engine = engine
         self._own = own
+        self._requests = requests
         self._holder = holder
         self._faults = faults
         self._conversation = conversation
         self._lookup_s = lookup_s
         self._carrier = carrier
+        self._names = names
+        self._lends = lends
+        self._is_listed = False
         self._wire: Wire | None = None
         self._ids = CallIds()
-        self._made = 0  # lookups that were sent
         self._run: _Run | None = None
         self._tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="stretto-session", daemon=True)
         self.busy = False
         self.off = False
-        self.listed = ListedTools(learned)
+        self._others = names.others_tools(learned)  # what other servers list is for their proxies to know
+        self.listed = ListedTools(names.own_tools(learned))
         self.asking: set[str] = set()
+        self._company = Company(names.server, mesh, self, self.post, faults)
+        self._lending = Lending(
+            refusal=self._not_lent, call=self._call, leave=self._leave_call, reply=self._company.reply
+        )
 
     # --- from any thread ------------------------------------------------------------------------------------------
 
@@ -125,6 +155,7 @@ class ServedSession:
         """Begin to work."""
         self._wire = wire
         self._thread.start()
+        self._company.enter()
 
     def post(self, work: Callable[[], object]) -> None:
         """Let something be done, after everything that was posted before; what a task posts is part of that task."""
@@ -145,101 +176,172 @@ class ServedSession:
         self._tasks.put(None)
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+        self._company.leave()
 
     def may_call(self, tool: str) -> bool:
         """Whether a lookup of this tool can be made without asking anybody anything; why not is reported once."""
-        reason = (
-            "its server has said that its tools changed, and they were not listed since"
-            if self.listed.stale
-            else "a call of it has led to a question, or to the promise of a result"
-            if tool in self.asking
-            else "it can be called as a task only"
-            if tool in self.listed.tasks
-            else ""
-        )
+        reason = self._own_refusal(tool) if self._names.is_own(tool) else self._company.refusal(tool)
         if reason:
             self._faults.note(f"{tool} is left to the agent: {reason}")
         return not reason
+
+    def _own_refusal(self, tool: str) -> str:
+        if self.listed.stale:
+            return "its server has said that its tools changed, and they were not listed since"
+        if self._names.on_wire(tool) in self.asking:
+            return "a call of it has led to a question, or to the promise of a result"
+        return "it can be called as a task only" if tool in self.listed.tasks else ""
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
     def called(self, call: HostCall) -> None:
         """Take in a call of the agent."""
-        self._hear()
-        call.id = self._ids.new(call.id)
-        self._engine.called(call)
+        self._hear(call.at)
+        call.id = self._ids.new(self._names.in_flow(call.id))
+        self._company.happened(Called(call.at, call.id, self._names.in_flow(call.name), call.arguments))
 
-    def answered(self, call: HostCall, response: JsonObject, held: Held | None, *, runs: bool) -> None:
+    def answered(self, call: HostCall, response: JsonObject, held: Held | None, *, at: float, runs: bool) -> None:
         """Take in the answer to a call, and look things up where that is due.
 
         Args:
             call: the call.
             response: what the server answered.
             held: the answer, when it is held for lookups.
+            at: when it came, on the clock of `time.monotonic`.
             runs: the engine is to be asked. When nothing is held for it, whatever it says is not made.
         """
         if not is_final(response):
             self.asking.add(call.name)
-            self._engine.dropped(call)
+            self.lend()
+            self._company.happened(Dropped(at, call.id))
             return
-        self._engine.answered(call, _result(response))
-        if runs:
-            self._hear()
+        result = _result(response)
+        refused = result.outcome is _REFUSED
+        self._company.happened(Returned(at, call.id, not result.ok, refused, result.text), late=True)
         if held is None:
-            self._engine.delivered(call)
-            if runs:
-                self._engine.glance(call)
-            return
-        until = min(held.until - _WRITE_OUT_S, time.monotonic() + self._engine.longest_s)
-        self._run = _Run(call, held, until)
-        self._engine.begin(call)
-        self._step(self._run)
+            self._company.happened(Answered(at, call.id), late=True)
+        run = None
+        if held:
+            until = min(held.until - _WRITE_OUT_S, time.monotonic() + self._engine.longest_s)
+            run = self._run = _Run(call, held, until)
+        if runs:
+            self._hear(at, late=True)
+            self._company.agreed(partial(self._begin, call, run, at), held=held is not None)
 
     def looked_up(self, call_id: str, response: JsonObject) -> None:
-        """Take in the answer to a lookup."""
-        run = self._run
-        if run is None or run.waits != call_id or run.lookup is None:
-            return  # it was given up before
-        lookup, run.waits, run.lookup = run.lookup, None, None
-        if _asks(response):
-            self.asking.add(lookup.tool)
-            self._engine.give_up()
-        else:
-            self._engine.settle(_result(response))
-        self._step(run)
+        """Take in the answer to a call of the proxy's own."""
+        asks = _asks(response)
+        if asks:
+            self.asking.add(self._own.tool(call_id))
+            self.lend()
+        result = None if asks else _result(response)
+        if not self._lending.answered(call_id, result):
+            self._came(call_id, result)
 
     def committed(self, call: HostCall) -> None:
         """Know that a commit has its answer: its turn goes on no longer."""
-        self._engine.delivered(call)
+        self._company.happened(Answered(time.monotonic(), call.id))
 
     def cancelled(self, call: HostCall) -> None:
         """Know that the host no longer waits for a call; a run after it ends, and so does its lookup."""
-        self._engine.dropped(call)
+        self._company.happened(Dropped(time.monotonic(), call.id))
         if self._run and self._run.call is call:
             self._give_up(self._run, "the call it was made for was cancelled")
 
     def give_up(self, reason: str) -> None:
-        """End the run in progress, and the lookup that is being made."""
-        if self._run:
+        """End what is under way at the server for the run in progress, and for other proxies."""
+        self._lending.give_up(reason)
+        if self._run and not self._run.borrowed:
             self._give_up(self._run, reason)
 
     def page(self, result: JsonObject, *, first: bool) -> None:
         """Take in a page of what the server lists."""
-        self._engine.listed(self.listed.page(result, first=first))
+        listed = self.listed.page(self._names.listed(result), first=first)
+        self._engine.listed(self._others.updated(listed) if self._names else listed)
+        self._is_listed = True
+        self.lend()
 
     def changed(self) -> None:
         """Know that the server's tools have changed."""
         self.listed.changed()
+        self.lend()
+
+    def lend(self) -> None:
+        """Let the proxies of other servers know which tools they may have looked up here."""
+        if self._names and self._lends and self._is_listed:
+            tools = self.listed.known.reads
+            self._company.lend(
+                tuple(tool for tool in tools if not (self._own_refusal(tool) or self._engine.refusal(tool, {})))
+            )
 
     def send(self, raw: bytes) -> bool:
         """Send a line to the server; False when it is gone."""
         return self._wire is not None and self._wire.to_server(raw)
 
-    def _hear(self) -> None:
+    def _hear(self, at: float, *, late: bool = False) -> None:
         for role, text in self._conversation.news() if self._conversation else ():
-            self._engine.said(role, text)
+            self._company.said(role, text, at, late=late)
+
+    # --- what happens in the company --------------------------------------------------------------------------------
+
+    def take(self, event: Event) -> None:
+        """Take in what happened here or at another server, in order of time; see `stretto.proxy.company.Member`."""
+        self._engine.take(event)
+
+    def asked(self, peer: Peer, ask: Ask) -> None:
+        """Make a lookup for another proxy; see `stretto.proxy.company.Member`."""
+        self._lending.asked(peer, ask)
+
+    def left(self, peer: Peer, number: int | None, reason: str) -> None:
+        """Know that another proxy waits for a lookup no more; see `stretto.proxy.company.Member`."""
+        self._lending.left(peer, number, reason)
+
+    def told(self, borrowed: str, told: Told) -> None:
+        """Take in what another proxy has looked up; see `stretto.proxy.company.Member`."""
+        run = self._run
+        if run is None or run.waits != borrowed or run.lookup is None:
+            return  # it was given up before
+        if not told.reason:
+            self._came(borrowed, Result(told.text, not told.error, outcome=_REFUSED if told.refused else None))
+            return
+        self._faults.note(f"{run.lookup.tool} is left to the agent: {told.reason[:_REASON_CHARS]}")
+        run.waits = None
+        self._engine.withdraw()
+        self._finish(run)
+
+    def _not_lent(self, tool: str, arguments: JsonObject) -> str:
+        """Why a lookup for another proxy is not made; empty when it is."""
+        if not self._lends:
+            return "its server's flow only decides"
+        if not self._is_listed or not self._names.is_own(tool):
+            return "its server has not listed it"
+        return self._engine.lend(tool, arguments)
 
     # --- the run --------------------------------------------------------------------------------------------------
+
+    def _begin(self, call: HostCall, run: _Run | None, at: float) -> None:
+        """Decide after a call, from what had happened when its answer came."""
+        if run is not None and self._run is not run:
+            return  # it was given up before
+        self._company.catch_up(at)
+        if run is None:
+            self._engine.glance(call.id)
+            return
+        self._engine.begin(call.id)
+        self._step(run)
+
+    def _came(self, call_id: str, result: Result | None) -> None:
+        """Take in the result of a lookup; None when the server asks for something instead."""
+        run = self._run
+        if run is None or run.waits != call_id or run.lookup is None:
+            return  # it was given up before
+        run.waits, run.lookup = None, None
+        self._company.catch_up()
+        if result is None:
+            self._engine.give_up()
+        elif self._engine.settle(result):
+            self._tell(Found, run, not result.ok, result.text)
+        self._step(run)
 
     def _step(self, run: _Run) -> None:
         """Make the next lookup, or hand back."""
@@ -252,16 +354,39 @@ class ServedSession:
             self._engine.withdraw()
             self._finish(run)
             return
-        call_id = f"{LOOKUP_ID}{self._made}"
-        self._made += 1
-        run.waits, run.lookup = call_id, lookup
+        run.lookup, run.lookup_id = lookup, self._engine.lookup_id
         run.lookup_until = min(now + self._lookup_s, run.until)
-        self._own.add(call_id, lookup.tool)
-        params: JsonObject = {"name": lookup.tool, "arguments": lookup.args}
-        if run.call.meta:
-            params["_meta"] = run.call.meta
-        if not self.send(request_line("tools/call", params, call_id)):
+        run.borrowed = not self._names.is_own(lookup.tool)
+        make = self._company.borrow if run.borrowed else self._call
+        run.waits = make(lookup.tool, lookup.args)
+        if run.waits is None:
             self._give_up(run)
+            return
+        self._tell(LookedUp, run, lookup.tool, lookup.args)
+
+    def _tell(self, kind: Callable[..., Event], run: _Run, *fields: object) -> None:
+        """Let other proxies know of a lookup."""
+        if self._names and run.lookup_id:
+            self._company.tell(kind(time.monotonic(), self._names.in_flow(run.lookup_id), *fields))
+
+    def _call(self, tool: str, arguments: JsonObject) -> str | None:
+        """Send a call of the proxy's own; its id, None when the server is gone."""
+        name = self._names.on_wire(tool)
+        call_id = self._own.add(name)
+        params: JsonObject = {"name": name, "arguments": arguments}
+        meta = self._run.call.meta if self._run and self._run.call.meta else self._requests.meta
+        if meta:
+            params["_meta"] = meta
+        if self.send(request_line("tools/call", params, call_id)):
+            return call_id
+        self._own.given_up(call_id)
+        return None
+
+    def _leave_call(self, call_id: str, reason: str) -> None:
+        """Wait for a call of the proxy's own no more, and let the server know the reason, if there is one."""
+        self._own.given_up(call_id)
+        if reason:
+            self.send(request_line("notifications/cancelled", {"requestId": call_id, "reason": reason}))
 
     def _finish(self, run: _Run) -> None:
         """Hand back: release the answer with what was looked up."""
@@ -271,33 +396,34 @@ class ServedSession:
         self.busy = False  # before the answer is out, since the next one may come at once
         sent = self._holder.release(run.held, run.held.line if line is None else line)
         self._engine.end(delivered=sent and line is not None)
-        self._engine.delivered(run.call)
+        self._company.happened(Answered(time.monotonic(), run.call.id))
 
     def _give_up(self, run: _Run, reason: str = "") -> None:
-        """Hand back without the lookup that is being made, and let the server know the reason."""
+        """Hand back without the lookup that is being made, and let whoever makes it know the reason."""
         waits, run.waits = run.waits, None
         self._engine.give_up()
         self._finish(run)
-        if waits:
-            self._own.given_up(waits)
-            if reason:
-                self.send(request_line("notifications/cancelled", {"requestId": waits, "reason": reason}))
+        if waits and run.borrowed:
+            self._company.give_back(waits, reason)
+        elif waits:
+            self._leave_call(waits, reason)
 
     # --- the thread -----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
-            run = self._run
-            left = max(0.0, run.lookup_until - time.monotonic()) if run else None
+            until = min(self._run.lookup_until if self._run else math.inf, self._company.until)
+            left = None if until == math.inf else max(0.0, until - time.monotonic())
             try:
                 task = self._tasks.get(timeout=left)
             except Empty:
-                task = partial(self.give_up, "it took too long")
+                task = self._check_time
             if task is None:
                 self._close()
                 return
             if self.off:
                 self._run = None
+                self._company.leave()
                 continue
             try:
                 task()
@@ -312,7 +438,8 @@ class ServedSession:
             self._faults.note("the session could not be closed", error)
 
     def _check_time(self) -> None:
-        """Give a lookup up whose time is over while there is always something else to do."""
+        """Give up what takes too long, also while there is always something else to do."""
+        self._company.check()
         run = self._run
         if run and time.monotonic() >= run.lookup_until:
             self._give_up(run, "it took too long")
@@ -326,5 +453,4 @@ def _asks(response: JsonObject) -> bool:
 
 def _result(response: JsonObject) -> Result:
     failed, text = content_of(response)
-    refused = response.get("error") is not None
-    return Result(text, not failed, outcome=Outcome.PROTOCOL_ERROR if refused else None)
+    return Result(text, not failed, outcome=None if response.get("error") is None else _REFUSED)

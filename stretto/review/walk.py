@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from stretto.deciders.decide import decider_named
 from stretto.live import LiveSession, binder_of
 from stretto.sessions.episode import Assistant, ToolResult, User
+from stretto.sessions.qualified import SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["NextStep", "Point", "Walker", "is_own", "next_step"]
 
 _OWN: Final = "stretto-"  # what the proxy's ids begin with, after the server's name in merged sessions
-_SERVER: Final = "::"
 
 _Told: TypeAlias = "Callable[[LiveSession], None]"
 
 
 def is_own(call_id: str) -> bool:
     """Whether a call is a lookup that a flow made while the session was recorded, not the agent's."""
-    return call_id.rpartition(_SERVER)[2].startswith(_OWN)
+    return call_id.rpartition(SEPARATOR)[2].startswith(_OWN)
 
 
 class NextStep(NamedTuple):

@@ -6,11 +6,11 @@ together and what they are as one; reading them is left to `stretto.sessions.log
 
 from __future__ import annotations
 
-import re
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stretto.sessions.log import Entry, Header
+from stretto.sessions.qualified import name_of_server, qualify, qualify_listing
 from stretto.sessions.wire import id_key, id_text, is_response, messages_of
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["Chain", "Part", "chains", "merged", "qualified", "server_name"]
-
-_NO_NAME_CHARACTER: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Part(NamedTuple):
@@ -81,7 +79,7 @@ def _clash(parts: Sequence[Part]) -> bool:
 def server_name(header: Header, entries: Iterable[Entry]) -> str | None:
     """A log's server: as it was named, else its domain, else what it calls itself; None when nothing says."""
     name = header.server_name or header.domain or _own_name(entries)
-    return _NO_NAME_CHARACTER.sub("_", name) if name else None
+    return name_of_server(name) if name else None
 
 
 def _own_name(entries: Iterable[Entry]) -> str | None:
@@ -99,7 +97,7 @@ def _own_name(entries: Iterable[Entry]) -> str | None:
 
 
 def qualified(entries: Iterable[Entry], server: str) -> Iterator[Entry]:
-    """Put the server's name and ``::`` before every tool and every id, so that they differ from other servers'."""
+    """Put the server's name before every tool and every id, so that they differ from other servers'."""
     naming = _Naming(server)
     for entry in entries:
         message = entry.message
@@ -126,7 +124,7 @@ class _Naming:
         if method == "tools/list":
             self._listing.add(id_key(number))
         elif method is None and id_key(number) in self._listing:
-            renamed["result"] = self._listed(message.get("result"))
+            renamed["result"] = qualify_listing(self._server, message.get("result"))
         if isinstance(params, dict):
             if method == "tools/call":
                 renamed["params"] = self._named(params)
@@ -135,17 +133,11 @@ class _Naming:
         return renamed
 
     def _id(self, number: JsonValue) -> str:
-        return f"{self._server}::{id_text(number)}"
+        return qualify(self._server, id_text(number))
 
     def _named(self, fields: JsonObject) -> JsonObject:
         name = fields.get("name")
-        return fields | {"name": f"{self._server}::{name}"} if isinstance(name, str) else fields
-
-    def _listed(self, result: JsonValue) -> JsonValue:
-        tools = result.get("tools") if isinstance(result, dict) else None
-        if not isinstance(result, dict) or not isinstance(tools, list):
-            return result
-        return result | {"tools": [self._named(tool) if isinstance(tool, dict) else tool for tool in tools]}
+        return fields | {"name": qualify(self._server, name)} if isinstance(name, str) else fields
 
 
 def merged(session: str, logs: Sequence[tuple[Header, str, Iterable[Entry]]]) -> tuple[Header, list[Entry]]:

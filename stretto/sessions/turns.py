@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stretto.sessions.wire import IdKey
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["DOMAIN", "UNKNOWN_AGENT", "infer", "telling"]
+__all__ = ["DOMAIN", "UNKNOWN_AGENT", "commits", "infer", "telling"]
 
 #: The domain and the agent of a log that names none.
 DOMAIN: Final = "mcp"
@@ -174,7 +174,7 @@ class _Turns:
             self._events.append(self._turn)
         self._known.texts.append(json_text(arguments) if isinstance(arguments, str) else arguments)
         opened.add(key)
-        if _commits(name):
+        if commits(name):
             self._pending[key] = ToolCall(id_text(number), name, arguments)
             return
         call = ToolCall(self._ids.new(id_text(number)), name, arguments)
@@ -207,12 +207,12 @@ class _Turns:
             return
         if key in self._open:
             self._open.discard(key)
-            self._back += not _commits(call.name)
+            self._back += not commits(call.name)
             if not self._open:
                 self._answered_ms = t_ms
         elif any(call is other for other in self._turn):  # cancelled, and answered all the same
             self._back += 1
-        if _commits(call.name):
+        if commits(call.name):
             return
         error, content = content_of(message)
         self._returned.append(content)
@@ -242,7 +242,8 @@ class _Known:
         return text in self._joined
 
 
-def _commits(tool: str) -> bool:
+def commits(tool: str) -> bool:
+    """Whether a tool is that by which a proxy runs several calls, whatever server it is of."""
     return tool.rpartition("::")[2] == COMMIT_TOOL  # after the server's name, in merged sessions
 
 

@@ -14,7 +14,7 @@ from stretto.sessions.manifest import Manifest, ToolDoc
 from waggle import Result, jsonvalue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from stretto.sessions.manifest import Kind
     from waggle.jsonvalue import JsonObject
@@ -44,28 +44,38 @@ def symbols(vocabulary: Vocabulary, steps: Iterable[str]) -> list[int]:
     return [symbol(vocabulary.action(name or None), StepOutcome.OK if name else StepOutcome.REPLIED) for name in steps]
 
 
-def shop_flow(*, sessions: int = 20, alpha: float = 1.0, **changes: Any) -> Flow:
-    """The flow of so many equal sessions; every binding has the chance 21/22."""
-    vocabulary = Vocabulary(KINDS)
+def shop_flow(*, sessions: int = 20, alpha: float = 1.0, called: Callable[[str], str] = str, **changes: Any) -> Flow:
+    """The flow of so many equal sessions; every binding has the chance 21/22.
+
+    Args:
+        sessions: so many.
+        alpha: concentration of the counts.
+        called: what a tool is called in it.
+        changes: fields to set.
+    """
+    kinds = {called(tool): kind for tool, kind in KINDS.items()}
+    find_user, get_user, get_order = map(called, ("find_user", "get_user", "get_order"))
+    vocabulary = Vocabulary(kinds)
     counts = Successions()
     for _ in range(sessions):
-        counts.add(symbols(vocabulary, STEPS), {vocabulary.action("cancel_order")})
-    values = {"get_user": "user_id", "get_order": "order_id"}
-    found = {"get_user": Source("find_user", "$"), "get_order": Source("get_user", "$.orders[*]")}
+        steps = [tool and called(tool) for tool in STEPS]
+        counts.add(symbols(vocabulary, steps), {vocabulary.action(called("cancel_order"))})
+    values = {get_user: "user_id", get_order: "order_id"}
+    found = {get_user: Source(find_user, "$"), get_order: Source(get_user, "$.orders[*]")}
     agreed = ((sessions, sessions), (sessions, sessions))
     flow = Flow(
         provenance=Provenance("0", habit_episodes=sessions),
         vocabulary=vocabulary,
-        manifest=Manifest("shop", dict(KINDS), {"get_order": ToolDoc("Read an order")}),
+        manifest=Manifest("shop", kinds, {get_order: ToolDoc("Read an order")}),
         features=EMPTY,
         habit=counts.habit(alpha, vocabulary.size),
         reach=counts.reach(alpha, vocabulary.size),
         sites=Sites(
-            reads=tuple(sorted(name for name, kind in KINDS.items() if kind == "read")),
+            reads=tuple(sorted(name for name, kind in kinds.items() if kind == "read")),
             next={
-                ("find_user", False): {"get_user": sessions},
-                ("get_user", False): {"get_order": sessions},
-                ("get_order", False): {"get_order": sessions},
+                (find_user, False): {get_user: sessions},
+                (get_user, False): {get_order: sessions},
+                (get_order, False): {get_order: sessions},
             },
         ),
         bindings=Bindings(

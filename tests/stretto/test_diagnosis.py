@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from stretto.diagnosis import compared, kinds, tool_line
+from stretto.diagnosis import Finding, compared, kinds, tool_line
 from stretto.flow.file import read_flow
 from stretto.flow.model import Flow, Sites
 from stretto.sessions.manifest import Manifest
 from tests.stretto.cli.stretto_cli_support import RETAIL_5
+from tests.stretto.proxy.peers_support import two_server_flow
 
 LEARNED = Manifest(
     "shop",
@@ -45,6 +46,17 @@ def listed(**changes: Any) -> Manifest:
 
 def test_a_server_as_it_was_has_no_findings(flow: Flow) -> None:
     assert compared(flow, NOW) == ()
+    assert compared(flow, NOW, "shop") == ()
+
+
+def test_of_a_flow_over_several_servers_each_is_compared_with_its_own_tools() -> None:
+    flow = two_server_flow()
+    people = Manifest(tools={"find_user": "read", "get_user": "write", "rename_user": "write"})
+    assert compared(flow, people, "people") == (
+        Finding("get_user", problem=True, text="the server says that it writes"),
+        Finding("rename_user", problem=False, text="the flow does not know it"),
+    )
+    assert compared(flow, Manifest(tools={"get_order": "read", "get_stock": "read"}), "orders") == ()
 
 
 @pytest.mark.case("HC-28")

@@ -247,6 +247,9 @@ def test_a_replaced_file_keeps_its_mode_and_a_new_one_is_readable_by_all(tmp_pat
     path.chmod(0o600)
     files.replace(path, b"2")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"2", 0o600)
+    path.chmod(0o644)
+    files.replace(path, b"3", private=True)
+    assert path.stat().st_mode & 0o777 == 0o600
     files.replace(path, b"3", keep_mode=False)
     assert path.stat().st_mode & 0o777 == 0o644
     assert names_in(path.parent) == {"x"}

@@ -1,21 +1,31 @@
-"""MCP servers for Node that nobody here wrote."""
+"""MCP servers for Node that nobody here wrote, and a place where proxies meet."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 NODE_PEERS = ("@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31")
 
 #: Seconds for the installation of those.
 INSTALL_TIMEOUT = 180
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the proxies of a test meet, by a path that is short enough for sockets; they leave nothing there."""
+    with tempfile.TemporaryDirectory(prefix="st-") as place:
+        monkeypatch.setenv("STRETTO_HOME", place)
+        yield Path(place) / "run"
 
 
 @pytest.fixture(scope="session")

@@ -436,7 +436,7 @@ def test_what_was_said_is_heard_before_the_run(tmp_path: Path) -> None:
 
 def test_a_fault_of_ours_hands_back_the_servers_own_bytes_and_ends_it_for_the_session() -> None:
     with Bench() as bench:
-        bench.serving._session._engine.delivered = None  # type: ignore[method-assign, assignment] # a fault of ours
+        bench.serving._session._engine.take = None  # type: ignore[method-assign, assignment] # a fault of ours
         bench.host_says(call(1, "cancel_order"))
         bench.server_says(returned(1, "done"))
         bench.got(1)

@@ -139,8 +139,9 @@ def test_requests_are_known_by_the_json_of_their_ids() -> None:
 
 def test_an_own_call_keeps_its_id_when_it_is_given_up_or_answered() -> None:
     own = OwnCalls()
-    own.add("stretto-0", "get_user")
+    assert own.add("get_user") == "stretto-0"
     assert own
+    assert own.tool("stretto-0") == "get_user"
     assert own.tools == {"get_user"}
     own.given_up("stretto-0")
     assert not own
@@ -149,6 +150,7 @@ def test_an_own_call_keeps_its_id_when_it_is_given_up_or_answered() -> None:
     assert (own.due, own.owner("stretto-0"), own.owner("stretto-1"), own.owner(0)) == (set(), "stretto-0", None, None)
     own.forget("stretto-0")
     assert own.owner("stretto-0") is None
+    assert own.add("get_user") == "stretto-1"
 
 
 def test_a_walk_that_began_before_a_change_does_not_count_as_a_listing_after_it() -> None:
