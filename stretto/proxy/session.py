@@ -159,15 +159,18 @@ class ServedSession:
         self._company.enter()
 
     def post(self, work: Callable[[], object]) -> None:
-        """Let something be done, after everything that was posted before."""
-        self._tasks.put(work)
+        """Let something be done, after everything that was posted before; at once, where it is part of such work."""
+        if threading.current_thread() is self._thread:
+            work()
+        else:
+            self._tasks.put(work)
 
     def switch_off(self, reason: str, error: Exception | None = None) -> None:
         """Look nothing up any more; an answer that is held goes out as the server sent it."""
         self.off = True
         self._faults.note(f"the flow is switched off for this session: {reason}", error)
         self._holder.close()
-        self.post(lambda: None)  # to be noticed
+        self._tasks.put(lambda: None)  # to be noticed
 
     def stop(self, timeout_s: float) -> None:
         """Do what was posted and end, waiting for as long as `timeout_s`, seconds."""
