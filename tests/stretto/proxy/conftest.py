@@ -23,7 +23,7 @@ INSTALL_TIMEOUT = 180
 @pytest.fixture
 def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where the proxies of a test meet, by a path that is short enough for sockets; they leave nothing there."""
-    with tempfile.TemporaryDirectory(prefix="st-") as place:
+    with tempfile.TemporaryDirectory(prefix="st-", ignore_cleanup_errors=True) as place:
         monkeypatch.setenv("STRETTO_HOME", place)
         yield Path(place) / "run"
 

@@ -122,6 +122,10 @@ class Office(Bench):
         self.until(lambda: len(self.host) > count)
         return self.host[count]
 
+    def decides(self) -> None:
+        """Wait until a decision was made, which may be later than the answer."""
+        self.until(lambda: bool(self.log))
+
     @property
     def company(self) -> Any:
         return self.serving._session._company

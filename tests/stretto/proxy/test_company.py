@@ -135,7 +135,7 @@ def test_a_flow_that_only_watches_lends_nothing_and_decides_from_both_servers(ro
     pair.people.answers("find_user", email="x")
     assert pair.orders.lookups == []
     pair.orders.answers("get_order", order_id="#W1")
-    pair.orders.until(lambda: bool(pair.orders.log))
+    pair.orders.decides()
     assert pair.orders.log[0]["arguments"] == {"order_id": "#W2"}
     pair.close()
 
@@ -262,6 +262,7 @@ def test_the_conversation_is_heard_once_whoever_reads_it(root: Path, tmp_path: P
     pair.people.answers("find_user", email="x")
     pair.orders.answers("cancel_order")
     for office in (pair.people, pair.orders):
+        office.decides()
         office.serving.close()
         known = "".join(flow_of(office)._turns._known)
         assert known.count("hello") == 2
