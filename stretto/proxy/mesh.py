@@ -163,10 +163,11 @@ class Mesh:
                 self._expected = set(found) - set(self._heard)
                 for name in found:
                     self._link_to(name)
+            self._expect_no_more(None)
+            self._meeting.sweep()
         except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self._expect_no_more(None)
             self._faults.note("the proxies of other servers cannot be met", error)
-        self._expect_no_more(None)
-        self._meeting.sweep()
 
     def _accept(self, door: Door) -> None:
         while not self._over.is_set():

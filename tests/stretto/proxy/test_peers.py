@@ -306,13 +306,6 @@ def test_a_flow_over_several_servers_is_refused_where_it_is_not_said_which_one_t
     assert not root.exists()
 
 
-def test_the_name_of_a_server_does_nothing_where_nothing_is_recorded_or_served() -> None:
-    words = [*PROXY, "--server-name", "x", "--", *SERVER]
-    done = subprocess.run(words, input=b"", capture_output=True, timeout=PATIENCE, cwd=ROOT, check=False)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"--server-name does nothing without --record or --flow" in done.stderr
-
-
 @pytest.mark.timeout(120)
 def test_each_decides_as_a_review_does_that_reads_the_merged_record(root: Path, tmp_path: Path, learned: Path) -> None:
     """Whichever server a call went to: what is known at it, and which turn it belongs to, is that of both."""

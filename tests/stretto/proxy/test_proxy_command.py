@@ -102,7 +102,7 @@ def test_a_server_that_cannot_be_started_is_said_in_one_line() -> None:
         (("--flow-shadow", "--", "x"), b"--flow-shadow does nothing without --flow"),
         (("--context", "f", "--", "x"), b"--context does nothing without"),
         (("--waggle-project", "d", "--", "x"), b"--waggle-project does nothing without --waggle"),
-        (("--server-name", "s", "--", "x"), b"--server-name does nothing without --record or --waggle"),
+        (("--server-name", "s", "--", "x"), b"--server-name does nothing without --record, --flow or --waggle"),
         (("--waggle", "--waggle-project", "/nowhere", "--", "x"), b"/nowhere: no such directory"),
         (("--retain-days", "0", "--record", "d", "--", "x"), b"not in the range"),
         (("--flow", "/nowhere.flow.json", "--", "x"), b"/nowhere.flow.json"),
