@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from stretto.proxy.carrier import Carrier
     from stretto.proxy.guarding import GuardTap
     from stretto.proxy.guards import Guards
-    from stretto.proxy.memory import Memory
-    from stretto.proxy.mesh import Mesh
-    from stretto.proxy.names import Names
+    from stretto.proxy.peers.mesh import Mesh
+    from stretto.proxy.peers.names import Names
     from stretto.proxy.recording import Recording
     from stretto.proxy.relay import Start
-    from stretto.proxy.serving import Serving
+    from stretto.proxy.serving.memory import Memory
+    from stretto.proxy.serving.tap import Serving
     from stretto.speculator import Prepared
 
 __all__ = [
@@ -61,7 +61,7 @@ class RecordOptions:
 
 @dataclass(frozen=True, slots=True)
 class FlowOptions:
-    """The flow that acts, and how; see `stretto.proxy.serving.Serving` and `stretto.speculator.Speculator`."""
+    """The flow that acts, and how; see `stretto.proxy.serving.tap.Serving` and `stretto.speculator.Speculator`."""
 
     path: Path
     threshold: float
@@ -92,7 +92,7 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class WaggleOptions:
-    """Whose routes act and are learned; see `stretto.proxy.memory.open_memory`."""
+    """Whose routes act and are learned; see `stretto.proxy.serving.memory.open_memory`."""
 
     project: Path | None = None
 
@@ -224,7 +224,7 @@ class Assembly:
         upstream = self._options.upstream
         if upstream is None:
             return ServerProcess
-        from stretto.proxy.upstream import HttpServer  # noqa: PLC0415 - an HTTP client, which few need
+        from stretto.proxy.http.upstream import HttpServer  # noqa: PLC0415 - an HTTP client, which few need
 
         return partial(HttpServer, headers=upstream.headers, caller=caller)
 
@@ -266,7 +266,7 @@ class Assembly:
         return GuardTap(guards, relay.to_host, heard)
 
     def _named(self, flow: Prepared) -> Names:
-        from stretto.proxy.names import names_of  # noqa: PLC0415 - see `_recording`
+        from stretto.proxy.peers.names import names_of  # noqa: PLC0415 - see `_recording`
 
         record = self._options.record
         return names_of(flow.flow.manifest, self._options.server_name or (record.domain if record else None))
@@ -274,8 +274,8 @@ class Assembly:
     def _mesh(self, names: Names, flow: Prepared, host_session: str | None) -> Mesh | None:
         """The connections to the proxies of other servers, made anew for each session."""
         from stretto.place import runtime_dir  # noqa: PLC0415 - most flows know one server
-        from stretto.proxy.meeting import Meeting  # noqa: PLC0415
-        from stretto.proxy.mesh import Mesh  # noqa: PLC0415
+        from stretto.proxy.peers.meeting import Meeting  # noqa: PLC0415
+        from stretto.proxy.peers.mesh import Mesh  # noqa: PLC0415
 
         try:
             if host_session is None:
@@ -286,7 +286,7 @@ class Assembly:
             return None
 
     def _serving(self, name: str, decisions: FlowLog | None, host_session: str | None) -> Serving:
-        from stretto.proxy.serving import Serving  # noqa: PLC0415 - see `_recording`
+        from stretto.proxy.serving.tap import Serving  # noqa: PLC0415 - see `_recording`
 
         flow = self._options.flow
         options = _flow_options(flow, self._flow) if flow and self._flow else {}
@@ -298,7 +298,7 @@ class Assembly:
 
 
 def _flow_options(options: FlowOptions, flow: Prepared) -> dict[str, Any]:
-    """By the names that `stretto.proxy.serving.Serving` has for them."""
+    """By the names that `stretto.proxy.serving.tap.Serving` has for them."""
     from stretto.flow.model import Gate  # noqa: PLC0415 - see `Assembly._recording`
 
     gate = flow.flow.surprise
@@ -325,7 +325,7 @@ def _flow_options(options: FlowOptions, flow: Prepared) -> dict[str, Any]:
 
 
 def _memory(options: WaggleOptions, server: str) -> Memory | None:
-    from stretto.proxy.memory import open_memory  # noqa: PLC0415 - see `Assembly._recording`
+    from stretto.proxy.serving.memory import open_memory  # noqa: PLC0415 - see `Assembly._recording`
 
     return open_memory(options.project, server)
 

@@ -6,7 +6,7 @@ content, and into a resource where there is. ``inline`` is the end of the last t
 than one item. ``plain`` is a text item always; structured content is taken out before, see `stretto.proxy.plain`.
 Nothing is ever added to structured content: a strict schema would turn the whole call into an error.
 
-Not responsible for the text (`stretto.block`) nor for when to add it (`stretto.proxy.session`).
+Not responsible for the text (`stretto.block`) nor for when to add it (`stretto.proxy.serving.session`).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from stretto._defaults import COMMIT_CALLS
 from stretto.proxy.answers import INVALID_REQUEST, answers_to, request_line, result_to
 from stretto.proxy.carrier import is_final
 from stretto.proxy.inplace import UNREADABLE, appended, edited, member, members
-from stretto.proxy.pending import HostCall, Listing, Requests
+from stretto.proxy.serving.pending import HostCall, Listing, Requests
 from stretto.proxy.streams import Line
 from stretto.sessions.wire import (
     COMMIT_ID,

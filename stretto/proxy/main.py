@@ -331,8 +331,8 @@ def _listen(assembly: Assembly, address: str, token_file: Path | None, idle_s: f
     host, port = listening_at(address, token=token_file is not None)
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise click.UsageError("--listen needs a web server: pip install 'waggle-stretto[http]'")
-    from stretto.proxy.admission import bind, read_token  # noqa: PLC0415 - a web server, which few need
-    from stretto.proxy.listening import Listener  # noqa: PLC0415
+    from stretto.proxy.http.admission import bind, read_token  # noqa: PLC0415 - a web server, which few need
+    from stretto.proxy.http.listening import Listener  # noqa: PLC0415
 
     token = read_token(token_file) if token_file else None
     listener = Listener(assembly, bind(host, port), token=token, idle_s=idle_s)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stretto.proxy.carrier import content_edit, last_text, text_item
 from stretto.proxy.inplace import UNREADABLE, edited, items, member, members, without
-from stretto.proxy.pending import HostCall, Listing, Requests
+from stretto.proxy.serving.pending import HostCall, Listing, Requests
 from stretto.proxy.streams import Line
 from stretto.sessions.wire import id_key, is_request, is_response, messages_of
 

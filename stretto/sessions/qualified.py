@@ -1,7 +1,7 @@
 """Names of tools and calls where an agent has several servers: the server's, ``::``, and the server's own name for it.
 
 Not responsible for when names are qualified: in merged logs (`stretto.sessions.merge`), and in a proxy whose flow was
-learned from such (`stretto.proxy.names`).
+learned from such (`stretto.proxy.peers.names`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from stretto.flow.file import read_flow
 from stretto.flow.model import Flow, Sites
 from stretto.sessions.manifest import Manifest
 from tests.stretto.cli.stretto_cli_support import RETAIL_5
-from tests.stretto.proxy.peers_support import two_server_flow
+from tests.stretto.proxy.peers.peers_support import two_server_flow
 
 LEARNED = Manifest(
     "shop",

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from stretto.proxy.serving import Serving
+from stretto.proxy.serving.tap import Serving
 from stretto.proxy.streams import Line
 from tests.stretto.shop import answer, shop_flow
 from waggle import jsonvalue

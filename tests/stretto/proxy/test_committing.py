@@ -18,7 +18,7 @@ from stretto.learning import LearnOptions, learn
 from stretto.proxy.committing import Commit
 from stretto.proxy.guarding import GuardTap
 from stretto.proxy.guards import guards_from_data
-from stretto.proxy.serving import Serving
+from stretto.proxy.serving.tap import Serving
 from stretto.proxy.streams import Line
 from stretto.proxy.wirerules import WireRules
 from stretto.sessions.corpus import open_corpus

@@ -1,0 +1,1 @@
+"""Servers and hosts over Streamable HTTP, for a relay that knows pipes only."""

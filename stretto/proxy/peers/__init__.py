@@ -1,0 +1,1 @@
+"""The proxies of one host session: how they meet, and what they tell and do for each other."""

@@ -1,0 +1,1 @@
+"""What looks ahead in a session: a flow, the routes of a project, or both."""
