@@ -99,6 +99,7 @@ class Mesh:
         self._heard: dict[str, tuple[Peer, socket.socket]] = {}  # those who have connected to this one
         self._sockets: set[socket.socket] = set()  # connections of others
         self._expected: set[str] | None = None  # those who were there before, and have not connected back; None: done
+        self._opened = False  # the listener has been told
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
         self._over = threading.Event()
@@ -219,10 +220,9 @@ class Mesh:
                     return
                 self._expected = set()  # there was no place to look for anybody
             self._expected.discard(name or "")
-            if self._expected or not self._listener:
-                return
-            self._expected = None
-            self._listener.opened()
+            if not self._expected and self._listener and not self._opened:
+                self._opened = True
+                self._listener.opened()
 
     # --- listening ----------------------------------------------------------------------------------------------
 

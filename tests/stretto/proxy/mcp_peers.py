@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import anyio
 import mcp_types as types
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, FileUrl
@@ -92,9 +92,8 @@ def serving(peer: WebPeer, errlog: Path) -> Iterator[str]:
         return
     with errlog.open("a", encoding="utf-8") as errors:
         begun = errlog.stat().st_size
-        process = subprocess.Popen(
-            peer.command, env={**os.environ, **peer.env}, cwd=peer.cwd, stdout=subprocess.DEVNULL, stderr=errors
-        )
+        env = {**get_default_environment(), **os.environ, **peer.env}  # in the order in which the SDK hands it on
+        process = subprocess.Popen(peer.command, env=env, cwd=peer.cwd, stdout=subprocess.DEVNULL, stderr=errors)
         url, until = peer.url, time.monotonic() + PATIENCE
         try:
             while not (url and _answers(url)):
@@ -243,11 +242,13 @@ def _readable(blob: str) -> str:
 
 def differences(one: Sequence[Any], other: Sequence[Any]) -> list[str]:
     """Where two records of the same steps differ, in few words: their items may have megabytes."""
-    return [
-        f"{str(a[0])[:80]}: {str(a[1:])[:600]} and {str(b[1:])[:600]}"
-        for a, b in zip(one, other, strict=True)
-        if a != b
-    ]
+    found = []
+    for a, b in zip(one, other, strict=True):
+        if a != b:
+            said, heard = str(a[1:]), str(b[1:])
+            at = max(0, len(os.path.commonprefix([said, heard])) - 100)
+            found.append(f"{str(a[0])[:80]}: {said[at : at + 600]} and {heard[at : at + 600]}")
+    return found
 
 
 async def sampled(
