@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -246,7 +247,8 @@ def differences(one: Sequence[Any], other: Sequence[Any]) -> list[str]:
     for a, b in zip(one, other, strict=True):
         if a != b:
             said, heard = str(a[1:]), str(b[1:])
-            at = max(0, len(os.path.commonprefix([said, heard])) - 100)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(said, heard, strict=False)))
+            at = max(0, same - 100)
             found.append(f"{str(a[0])[:80]}: {said[at : at + 600]} and {heard[at : at + 600]}")
     return found
 
