@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: From the edges inward: a module, or a room of several, imports only what stands in a later row, or in its own.
 LAYERS = {
     "waggle": [
-        {"cli", "_render"},
+        {"cli", "_render", "integrations"},
         {"evaluate", "playback", "receipts"},
         {"manager"},
         {"session", "curation", "accounts"},
