@@ -15,7 +15,7 @@ from waggle import jsonvalue
 if TYPE_CHECKING:
     from stretto.flow.model import Flow
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 USER_TEXT = jsonvalue.dumps(USER).decode()
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
