@@ -23,7 +23,7 @@ LAYERS = {
         {"cli", "_render", "integrations"},
         {"evaluate", "playback", "receipts"},
         {"manager"},
-        {"session", "curation", "accounts"},
+        {"session", "curation", "accounts", "telemetry"},
         {"incremental", "speculation", "replayer", "store", "known", "background", "settings", "settling", "effect"},
         {"script", "singlefile", "skillfile", "ledger", "compaction", "replay", "recorder", "config", "reach"},
         {"routes", "frontmatter", "markdown"},
