@@ -6,8 +6,12 @@ the other. Nothing here is of any framework.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tests.conftest import ROOT
 from waggle import Lookup, Manager, ManagerConfig, Result, Step
 
 if TYPE_CHECKING:
@@ -106,3 +110,12 @@ def check_own(shown: Sequence[str], turns: Sequence[Turn]) -> None:
     """Know that each result that a model was shown begins with what its tool answered."""
     for text, (tool, args) in zip(shown, asked_for(turns), strict=True):
         assert text.startswith(answer(tool, *args.values())), text
+
+
+def check_example(name: str) -> None:
+    """Know that an example runs and prints a result with the next read in it."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "ignore", str(ROOT / "examples" / f"{name}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "<waggle-fold>" in done.stdout

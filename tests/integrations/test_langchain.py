@@ -21,7 +21,7 @@ from tests.integrations.routines import (
     Broken,
     Script,
     answer,
-    check_folds,
+    check_example, check_folds,
     check_observed,
     check_own,
     habitual,
@@ -30,7 +30,7 @@ from waggle import Manager, Outcome
 from waggle.integrations.langchain import WaggleMiddleware, tool_wrappers
 
 #: The habit with a tool in it that returns content and an artifact.
-RECORDS = [[("record", {"number": "7"})], *ROUND[1:]]
+RECORDS = [ROUND[0], [("record", {"number": "7"})], *ROUND[2:]]
 
 both_ways = pytest.mark.parametrize("way", ["sync", "async"])
 
@@ -223,3 +223,8 @@ def test_two_threads_are_two_memories_and_so_are_two_runs_without_one() -> None:
         check_observed(manager, thread, ROUND)
     with manager._lock:
         assert len(manager._sessions) == 4
+
+
+@pytest.mark.parametrize("name", ["langchain_agent", "langgraph_mcp_agent"])
+def test_the_examples_run_one_of_them_over_a_real_server(name: str) -> None:
+    check_example(name)

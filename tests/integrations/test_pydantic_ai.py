@@ -13,14 +13,14 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
-from tests.integrations.routines import HABIT, ROUND, Broken, Script, answer, check_folds, check_observed, check_own, habitual
+from tests.integrations.routines import HABIT, ROUND, Broken, Script, answer, check_example, check_folds, check_observed, check_own, habitual
 from waggle import Manager, Outcome
 from waggle.integrations.pydantic_ai import WaggleCapability
 
 READS = {"read_only": True}
 
 #: The habit with a tool whose result is no text in it.
-RECORDS = [[("record", {"number": "7"})], *ROUND[1:]]
+RECORDS = [ROUND[0], [("record", {"number": "7"})], *ROUND[2:]]
 
 
 class Shop:
@@ -97,7 +97,7 @@ def test_a_structured_value_stays_whole_beside_what_is_added() -> None:
 
 
 def test_a_tool_return_keeps_what_else_is_in_it() -> None:
-    shop = Shop([[("detail", {"number": "7"})], *ROUND[1:]] * 6, habitual())
+    shop = Shop([ROUND[0], [("detail", {"number": "7"})], *ROUND[2:]] * 6, habitual())
 
     @shop.agent.tool_plain(metadata=READS)
     def detail(number: str) -> ToolReturn:
@@ -157,3 +157,7 @@ def test_two_conversations_are_two_memories() -> None:
         Shop(ROUND, manager).agent.run_sync("go", conversation_id=name)
     for name in ("a", "b"):
         check_observed(manager, name, ROUND)
+
+
+def test_the_example_runs() -> None:
+    check_example("pydantic_ai_agent")
