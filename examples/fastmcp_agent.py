@@ -1,7 +1,7 @@
 """A FastMCP server with memory, and a client that asks it for the same things for every customer.
 
-``pip install 'waggle-stretto[fastmcp]'``. It prints the result in which the next read came along. `WaggleClient` does the
-same for a host whose servers know nothing of it.
+``pip install 'waggle-stretto[fastmcp]'``. It prints the result in which the next read came along. `WaggleClient` does
+the same for a host whose servers know nothing of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A LangGraph agent over a real MCP server, ``stretto-mcp-demo``: customers and their orders, over standard input.
 
-``pip install 'waggle-stretto[langchain]' langchain-mcp-adapters``. The server says which of its tools only read; nothing
-else is said of them. It prints the result in which the next read came along.
+``pip install 'waggle-stretto[langchain]' langchain-mcp-adapters``. The server says which of its tools only read;
+nothing else is said of them. It prints the result in which the next read came along.
 """
 
 from __future__ import annotations

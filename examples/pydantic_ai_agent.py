@@ -1,7 +1,7 @@
 """A Pydantic AI agent that looks up the same things for every customer, with the framework's own fake model.
 
-``pip install 'waggle-stretto[pydantic-ai]'``. It prints the result in which the next read came along. With a real model,
-only the first line of `main` that makes the agent changes.
+``pip install 'waggle-stretto[pydantic-ai]'``. It prints the result in which the next read came along. A real model
+stands where `FunctionModel` does.
 """
 
 from __future__ import annotations
@@ -44,11 +44,14 @@ def main() -> None:
     """Serve the same customer six times in one conversation."""
     manager = Manager(ManagerConfig(sweep_calls=1))  # in memory; Manager.for_project() keeps what is learned
     manager.tools.allow("orders_of", "order")
-    agent = Agent(
-        FunctionModel(model), tools=[orders_of, order, ship], capabilities=[WaggleCapability(manager)]
-    )
+    agent = Agent(FunctionModel(model), tools=[orders_of, order, ship], capabilities=[WaggleCapability(manager)])
     done = agent.run_sync("Serve Ada.", conversation_id="conversation-1")
-    shown = [str(part.content) for message in done.all_messages() for part in message.parts if part.part_kind == "tool-return"]
+    shown = [
+        str(part.content)
+        for message in done.all_messages()
+        for part in message.parts
+        if part.part_kind == "tool-return"
+    ]
     print(next(text for text in shown if "<waggle-fold>" in text))
 
 

@@ -111,7 +111,9 @@ def _installed(name: str, cache: Path, seconds: float) -> Path:
 def _version(python: Path, name: str) -> str:
     package = re.split(r"[\[<>=]", FRAMEWORKS[name].packages[0])[0]
     ask = f"import importlib.metadata as m; print(m.version({package!r}))"
-    return subprocess.run([str(python), "-c", ask], check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    return subprocess.run(
+        [str(python), "-c", ask], check=True, capture_output=True, text=True, timeout=60
+    ).stdout.strip()
 
 
 def _ran(command: list[str], seconds: float) -> tuple[bool, str]:

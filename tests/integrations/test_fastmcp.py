@@ -11,7 +11,17 @@ from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 
-from tests.integrations.routines import HABIT, ROUND, Broken, answer, asked_for, check_example, check_folds, check_observed, habitual
+from tests.integrations.routines import (
+    HABIT,
+    ROUND,
+    Broken,
+    answer,
+    asked_for,
+    check_example,
+    check_folds,
+    check_observed,
+    habitual,
+)
 from waggle import Manager, Outcome
 from waggle.integrations.fastmcp import WaggleClient, WaggleMiddleware
 

@@ -18,7 +18,8 @@ from tests.integrations.routines import (
     Broken,
     Script,
     answer,
-    check_example, check_folds,
+    check_example,
+    check_folds,
     check_observed,
     check_own,
     habitual,
@@ -201,7 +202,7 @@ def test_two_conversations_are_two_memories_and_the_agent_given_is_left_as_it_is
 
 
 @pytest.mark.parametrize("structured", [False, True])
-def test_tools_of_an_mcp_server_are_watched_and_lookups_go_through_it(structured: bool) -> None:
+def test_tools_of_an_mcp_server_are_watched_and_lookups_go_through_it(*, structured: bool) -> None:
     """The server's word that its tools read is enough, and a failed call of its is an error."""
     manager = habitual(reads=())
     cancel = [("cancel_order", {"order_id": "#W9999", "reason": "no"})]

@@ -13,7 +13,18 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
-from tests.integrations.routines import HABIT, ROUND, Broken, Script, answer, check_example, check_folds, check_observed, check_own, habitual
+from tests.integrations.routines import (
+    HABIT,
+    ROUND,
+    Broken,
+    Script,
+    answer,
+    check_example,
+    check_folds,
+    check_observed,
+    check_own,
+    habitual,
+)
 from waggle import Manager, Outcome
 from waggle.integrations.pydantic_ai import WaggleCapability
 

@@ -82,9 +82,9 @@ class WaggleClient(Client[Any]):
 
     def new(self) -> WaggleClient:
         """Make a client for another session, and another conversation; see `Client.new`."""
-        client: Any = super().new()
-        client._conversation = uuid.uuid4().hex
-        return client  # type: ignore[no-any-return]  # a copy of this one
+        client: WaggleClient = super().new()
+        client._conversation = uuid.uuid4().hex  # noqa: SLF001 - of this class
+        return client
 
     async def list_tools_mcp(self, **options: Any) -> Any:
         """List tools, and take in what the server says of them; see `Client.list_tools_mcp`."""

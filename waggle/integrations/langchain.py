@@ -69,12 +69,11 @@ class WaggleMiddleware(AgentMiddleware[Any, Any]):
         return _with(result, added) if added else result
 
     def _begin(self, request: Any) -> Watched | None:
-        seen: Watched | None = None
         with self._watch.safely():
             call = request.tool_call
             hint = hint_of(getattr(request.tool, "metadata", None))
-            seen = self._watch.begin(_conversation(request), call["name"], call["args"], call_id=call["id"], reads=hint)
-        return seen
+            return self._watch.begin(_conversation(request), call["name"], call["args"], call_id=call["id"], reads=hint)
+        return None
 
 
 def tool_wrappers(manager: Manager | None = None) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def _ended(seen: Watched, result: Any) -> bool:
         seen.unanswered()
         return False
     seen.ended(result.content, ok=result.status != "error", structured=_artifact(result))
-    return result.status != "error"
+    return bool(result.status != "error")
 
 
 def _asked(request: Any, tool: str, args: dict[str, Any], handler: Callable[[Any], Any]) -> Any:

@@ -18,13 +18,12 @@ _URI: Final = "waggle://lookups"
 
 def structured_of(result: Any) -> Any:
     """The structured content of a result; None where it has none."""
-    found = getattr(result, "structured_content", None)
-    return found if found is not None else getattr(result, "structuredContent", None)
+    return _either(result, "structured_content", "structuredContent")
 
 
 def taken(result: Any) -> dict[str, Any]:
     """A result as `waggle.integrations.watch.result_of` takes it, by the names of its arguments."""
-    error = getattr(result, "is_error", None) or getattr(result, "isError", None)
+    error = _either(result, "is_error", "isError")
     return {"value": result.content, "ok": not error, "structured": structured_of(result)}
 
 
@@ -33,3 +32,8 @@ def added_block(result: Any, text: str) -> dict[str, Any]:
     if structured_of(result) is None:
         return {"type": "text", "text": text}
     return {"type": "resource", "resource": {"uri": _URI, "mimeType": "text/plain", "text": text}}
+
+
+def _either(result: Any, name: str, old_name: str) -> Any:
+    """A field by its name in version 2 of the SDK or, where it has none, in version 1."""
+    return getattr(result, name if hasattr(result, name) else old_name, None)

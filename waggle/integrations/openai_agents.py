@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agents import Agent, FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 from agents.tool_context import ToolContext
 
+from waggle.integrations.mcp_result import taken
 from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
 
 if TYPE_CHECKING:
@@ -52,11 +53,11 @@ def watch_agent(
         """See `Agent.get_mcp_tools`."""
         return [tools.watched(tool) for tool in await own.get_mcp_tools(self, run_context)]
 
-    twin: Any = copy.copy(agent)
+    twin = copy.copy(agent)
     twin.__class__ = _derived(own, get_mcp_tools=get_mcp_tools)
     twin.tools = [tools.watched(tool) for tool in agent.tools]
     twin.mcp_servers = [_listened(server) for server in agent.mcp_servers]
-    return twin  # type: ignore[no-any-return]  # a copy of what was given
+    return twin
 
 
 class _Tools:
@@ -92,7 +93,8 @@ class _Tools:
             with self._watch.safely():
                 if seen:
                     seen.ended(_shown(output), ok=ok)
-                    added = await seen.afollow(lambda name, args: self._look_up(ctx, name, args)) if _is_open(tool, ctx) else ""
+                    if _is_open(tool, ctx):
+                        added = await seen.afollow(lambda name, args: self._look_up(ctx, name, args))
             return _with(output, added) if added else output
 
         twin.on_invoke_tool = invoke
@@ -155,7 +157,7 @@ def _listening(tool: FunctionTool) -> FunctionTool:
             return wording(ctx, error)
 
         twin._failure_error_function = worded  # noqa: SLF001 - what is set there makes no difference to the run
-    return twin  # type: ignore[no-any-return]  # a copy of what was given
+    return twin
 
 
 def _listened(server: Any) -> Any:
@@ -165,7 +167,7 @@ def _listened(server: Any) -> Any:
     async def call_tool(self: Any, *args: Any, **options: Any) -> Any:
         """See `MCPServer.call_tool`."""
         result = await own.call_tool(self, *args, **options)
-        if getattr(result, "is_error", None) or getattr(result, "isError", None):
+        if not taken(result)["ok"]:
             _failed(result)
         return result
 

@@ -29,7 +29,7 @@ __all__ = ["NOT_HERE", "Watch", "Watched", "hint_of", "result_of", "text_of"]
 NOT_HERE: Final = Result("no tool of this agent", ok=False, outcome=Outcome.CANCELLED)
 
 #: Names under which frameworks keep a server's hint, or their own, that a tool only reads.
-_HINTS: Final = ("readOnlyHint", "read_only_hint", "read_only")
+_HINTS: Final = ("read_only_hint", "readOnlyHint", "read_only")
 
 
 class Watch:
