@@ -29,17 +29,19 @@ class Framework(NamedTuple):
 
     Attributes:
         packages: as pip takes them; the first is the one whose version is told.
-        test: the tests, where they have another name than the framework.
+        tests: what the tests are called, where that is not, or not only, the framework's name.
     """
 
     packages: tuple[str, ...]
-    test: str = ""
+    tests: tuple[str, ...] = ()
 
 
 #: Every framework that has an adapter. Two majors of ``mcp`` cannot live in one environment.
 FRAMEWORKS: Final[dict[str, Framework]] = {
     "pydantic_ai": Framework(("pydantic-ai-slim[mcp]>=2.68",)),
-    "langchain": Framework(("langchain>=1.5", "langgraph>=1.2", "langchain-mcp-adapters>=0.3")),
+    "langchain": Framework(
+        ("langchain>=1.5", "langgraph>=1.2", "langchain-mcp-adapters>=0.3"), ("langchain", "langgraph_mcp")
+    ),
     "openai_agents": Framework(("openai-agents>=0.24",)),
     "fastmcp": Framework(("fastmcp>=4.2",)),
 }
@@ -81,8 +83,8 @@ def _tried(name: str, cache: Path, seconds: float) -> bool:
         print(f"{name}: cannot be installed: {_end(str(error))}", flush=True)
         return True
     installed = time.monotonic()
-    test = HERE / f"test_{FRAMEWORKS[name].test or name}.py"
-    ok, said = _ran([str(python), "-m", "pytest", *PYTEST, str(test)], seconds)
+    tests = [str(HERE / f"test_{test}.py") for test in FRAMEWORKS[name].tests or (name,)]
+    ok, said = _ran([str(python), "-m", "pytest", *PYTEST, *tests], seconds)
     took = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
     print(f"{name} {version}: {'passed' if ok else 'failed'} ({_end(said)}; {took})", flush=True)
     if not ok:

@@ -218,4 +218,4 @@ def test_a_client_works_with_a_server_that_nobody_here_wrote_in_this_library() -
 
 
 def test_the_example_runs() -> None:
-    check_example("fastmcp_agent")
+    check_example("fastmcp_agent.py")

@@ -226,6 +226,5 @@ def test_two_threads_are_two_memories_and_so_are_two_runs_without_one() -> None:
         assert len(manager._sessions) == 4
 
 
-@pytest.mark.parametrize("name", ["langchain_agent", "langgraph_mcp_agent"])
-def test_the_examples_run_one_of_them_over_a_real_server(name: str) -> None:
-    check_example(name)
+def test_the_example_runs() -> None:
+    check_example("langchain_agent.py")

@@ -227,4 +227,4 @@ def test_tools_of_an_mcp_server_are_watched_and_lookups_go_through_it(*, structu
 
 
 def test_the_example_runs() -> None:
-    check_example("openai_agents_agent")
+    check_example("openai_agents_agent.py")

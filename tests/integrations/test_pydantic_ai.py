@@ -171,4 +171,4 @@ def test_two_conversations_are_two_memories() -> None:
 
 
 def test_the_example_runs() -> None:
-    check_example("pydantic_ai_agent")
+    check_example("pydantic_ai_agent.py")

@@ -83,7 +83,7 @@ class WaggleClient(Client[Any]):
     def new(self) -> WaggleClient:
         """Make a client for another session, and another conversation; see `Client.new`."""
         client: WaggleClient = super().new()
-        client._conversation = uuid.uuid4().hex  # noqa: SLF001 - of this class
+        client._conversation = uuid.uuid4().hex
         return client
 
     async def list_tools_mcp(self, **options: Any) -> Any:

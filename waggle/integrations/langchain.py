@@ -69,11 +69,12 @@ class WaggleMiddleware(AgentMiddleware[Any, Any]):
         return _with(result, added) if added else result
 
     def _begin(self, request: Any) -> Watched | None:
+        seen: Watched | None = None
         with self._watch.safely():
             call = request.tool_call
             hint = hint_of(getattr(request.tool, "metadata", None))
-            return self._watch.begin(_conversation(request), call["name"], call["args"], call_id=call["id"], reads=hint)
-        return None
+            seen = self._watch.begin(_conversation(request), call["name"], call["args"], call_id=call["id"], reads=hint)
+        return seen  # noqa: RET504 - None where the block was ended
 
 
 def tool_wrappers(manager: Manager | None = None) -> dict[str, Any]:
