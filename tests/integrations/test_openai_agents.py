@@ -86,13 +86,19 @@ def pay(number: str) -> str:
     return answer("pay", number)
 
 
+@function_tool(needs_approval=lambda _ctx, args, _id: args["number"] == "8")
+def refund(number: str) -> str:
+    """Pay back, if someone says so."""
+    return answer("refund", number)
+
+
 @function_tool
 def ship(number: str) -> str:
     """Ship it."""
     return answer("ship", number)
 
 
-TOOLS: list[Any] = [orders_of, order, record, pair, broken, worded, raising, pay, ship]
+TOOLS: list[Any] = [orders_of, order, record, pair, broken, worded, raising, pay, refund, ship]
 
 
 def model_of(turns: Any) -> ScriptedModel:
@@ -180,6 +186,15 @@ def test_a_tool_that_needs_an_approval_still_waits_for_it_and_is_never_looked_up
     done = Runner.run_sync(agent, "go", run_config=RunConfig(group_id="a"))
     assert [item.name for item in done.interruptions] == ["pay"]
     assert manager.session("a").steps() == []
+
+
+def test_a_policy_of_approval_still_decides_call_by_call() -> None:
+    manager = habitual()
+    model = model_of([[("refund", {"number": "7"})], [("refund", {"number": "8"})]])
+    agent = watch_agent(Agent("a", model=model, tools=TOOLS), manager)
+    done = Runner.run_sync(agent, "go", run_config=RunConfig(group_id="a"))
+    assert [json.loads(item.arguments) for item in done.interruptions] == [{"number": "8"}]
+    check_observed(manager, "a", [[("refund", {"number": "7"})]])
 
 
 def test_a_strategy_that_raises_is_switched_off_and_the_agent_is_unharmed() -> None:

@@ -97,7 +97,7 @@ class _Tools:
                         added = await seen.afollow(lambda name, args: self._look_up(ctx, name, args))
             return _with(output, added) if added else output
 
-        twin.on_invoke_tool = invoke
+        twin.on_invoke_tool = _like(tool.on_invoke_tool, invoke)
         return twin
 
     async def _look_up(self, ctx: Any, name: str, args: dict[str, Any]) -> Result:
@@ -173,6 +173,19 @@ def _listened(server: Any) -> Any:
 
     twin = object.__new__(_derived(own, call_tool=call_tool))
     twin.__dict__ = server.__dict__
+    return twin
+
+
+def _like(invoker: Any, invoke: Any) -> Any:
+    """An invoker of the same kind as another: the SDK looks in it for how a policy of approval sees the arguments."""
+    if not hasattr(invoker, "__agents_bind_function_tool__"):
+        return invoke
+    twin = copy.copy(invoker)
+    twin.__class__ = _derived(
+        type(invoker),
+        __call__=lambda _self, ctx, arguments: invoke(ctx, arguments),
+        __agents_bind_function_tool__=lambda self, _tool: self,
+    )
     return twin
 
 
