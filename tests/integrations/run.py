@@ -47,7 +47,7 @@ FRAMEWORKS: Final[dict[str, Framework]] = {
 }
 
 #: What every environment has beside the framework and this project.
-COMMON: Final = ("pytest>=8", "pytest-timeout>=2.3")
+COMMON: Final = ("hypothesis>=6.100", "pytest>=8", "pytest-timeout>=2.3")
 
 #: Frameworks warn of what is theirs to mend; everything else is as in the other tests.
 PYTEST: Final = ("-q", "-o", "filterwarnings=default", "-p", "no:cacheprovider", "--timeout", "120")
