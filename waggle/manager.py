@@ -314,6 +314,10 @@ class Manager:
         """What went wrong so far, by kind; empty when all is well."""
         return self._faults.counts()
 
+    def note_fault(self, kind: str, error: Exception) -> None:
+        """Count what went wrong in an adapter, so that `faults` shows it; the first of its kind is logged."""
+        self._faults.note(kind, error)
+
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until everything learned and used is on disk; False when the time ran out."""
         return self._background.flush(timeout_s)

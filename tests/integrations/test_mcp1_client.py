@@ -1,0 +1,9 @@
+"""The MCP SDK's client session, 1.x, over stdio, against a real server of the same line."""
+
+from __future__ import annotations
+
+from tests.integrations.mcp_support import HandshakeTests, over_stdio
+
+
+class TestSessionOverStdio(HandshakeTests):
+    connect = staticmethod(over_stdio)
