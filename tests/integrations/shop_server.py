@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
+
 try:
     from mcp.server.mcpserver import Context, MCPServer  # 2.x
     from mcp_types import ToolAnnotations
@@ -52,6 +54,12 @@ def shop() -> Any:
 
         await ctx.session.send_tool_list_changed()
         return f"extend of {number}"
+
+    @server.tool(annotations=READS, structured_output=False)
+    async def silent(number: str) -> str:
+        """Never answer."""
+        await anyio.sleep_forever()
+        return f"silent of {number}"
 
     @server.tool(annotations=READS)
     def broken(number: str) -> str:

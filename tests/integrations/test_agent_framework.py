@@ -43,6 +43,7 @@ def orders_of(who: str) -> str:
 @tool(approval_mode="never_require")
 async def order(number: str) -> str:
     """One order."""
+    await asyncio.sleep(0)  # lets the others of its turn begin
     return answer("order", number)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tests.integrations.mcp_support import HandshakeTests, over_stdio
 
 
 class TestSessionOverStdio(HandshakeTests):
     connect = staticmethod(over_stdio)
+    a_moment = timedelta(seconds=0.2)
