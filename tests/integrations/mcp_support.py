@@ -145,6 +145,17 @@ class ClientTests:
         assert {step.tool for step in manager.session("a").steps()} == {"shop__orders_of", "shop__order", "shop__ship"}
         check_observed(manager, "b", ROUND)
 
+    def test_a_conversation_that_nobody_named_ends_with_its_client(self) -> None:
+        manager = habitual(reads=HINTED)
+
+        async def main() -> None:
+            async with self.connect(manager=manager) as client:
+                await work(client, ROUND)
+                assert len(manager._sessions) == 1
+
+        asyncio.run(main())
+        assert not manager._sessions
+
 
 class HandshakeTests(ClientTests):
     """What only the handshake era has: the server says by itself that its tools have changed."""

@@ -6,8 +6,11 @@ the other. Nothing here is of any framework.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tests.conftest import ROOT
 from waggle import Lookup, Manager, ManagerConfig, Result, Step
 
 if TYPE_CHECKING:
@@ -100,3 +103,11 @@ def check_observed(manager: Manager, conversation: str, turns: Sequence[Turn]) -
     """Know that a conversation holds exactly the calls of the agent: no lookup is among them, and none is missing."""
     steps = manager.session(conversation).steps()
     assert sorted(step.tool for step in steps) == sorted(tool for tool, _ in asked_for(turns))
+
+
+def check_example(name: str) -> None:
+    """Know that an example runs, and shows what it promises."""
+    command = [sys.executable, str(ROOT / "examples" / name)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "<waggle-lookup>" in done.stdout

@@ -1,27 +1,22 @@
-"""A server of the shop's tools over stdio, made with the official SDK of either line; every read says that it is one."""
+"""A server of the shop's tools over stdio, made with the official SDK of either line; every read is marked as one."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import anyio
 
-try:
-    from mcp.server.mcpserver import Context, MCPServer  # 2.x
-    from mcp_types import ToolAnnotations
-
-    READS = ToolAnnotations(read_only_hint=True)
-except ImportError:
-    from mcp.server.fastmcp import Context  # 1.x
-    from mcp.server.fastmcp import FastMCP as MCPServer
-    from mcp.types import ToolAnnotations
-
-    READS = ToolAnnotations(readOnlyHint=True)
+OLD = version("mcp").startswith("1.")
+sdk = import_module("mcp.server.fastmcp" if OLD else "mcp.server.mcpserver")
+types = import_module("mcp.types" if OLD else "mcp_types")
+READS = types.ToolAnnotations.model_validate({"readOnlyHint": True})
 
 
 def shop() -> Any:
     """The server."""
-    server = MCPServer("shop")
+    server = (sdk.FastMCP if OLD else sdk.MCPServer)("shop")
 
     @server.tool(annotations=READS, structured_output=False)
     def orders_of(who: str) -> str:
@@ -43,8 +38,7 @@ def shop() -> Any:
         """One order as a record."""
         return {"record": number}
 
-    @server.tool(structured_output=False)
-    async def extend(number: str, ctx: Context) -> str:
+    async def extend(number: str, ctx: Any) -> str:
         """Offer one tool more."""
 
         @server.tool(annotations=READS, structured_output=False)
@@ -54,6 +48,9 @@ def shop() -> Any:
 
         await ctx.session.send_tool_list_changed()
         return f"extend of {number}"
+
+    extend.__annotations__["ctx"] = sdk.Context  # by which it is told from an argument
+    server.tool(structured_output=False)(extend)
 
     @server.tool(annotations=READS, structured_output=False)
     async def silent(number: str) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.apps import App
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
@@ -17,8 +16,17 @@ from google.adk.tools import FunctionTool
 from google.genai import types
 from pydantic import PrivateAttr
 
-from tests.conftest import ROOT
-from tests.integrations.routines import HABIT, ROUND, Broken, Script, Turn, answer, check_observed, habitual
+from tests.integrations.routines import (
+    HABIT,
+    ROUND,
+    Broken,
+    Script,
+    Turn,
+    answer,
+    check_example,
+    check_observed,
+    habitual,
+)
 from waggle.integrations.google_adk import WagglePlugin
 
 
@@ -72,9 +80,8 @@ def run(turns: list[Turn], manager: Any, *, session: str = "a", plugins: Any = (
     """The responses that a model was shown, in the order of its calls."""
     model = Fake(turns)
     agent = {"tools": TOOLS, **agent}
-    runner = InMemoryRunner(
-        agent=LlmAgent(name="clerk", model=model, **agent), app_name="shop", plugins=[WagglePlugin(manager), *plugins]
-    )
+    clerk = LlmAgent(name="clerk", model=model, **agent)
+    runner = InMemoryRunner(app=App(name="shop", root_agent=clerk, plugins=[WagglePlugin(manager), *plugins]))
 
     async def main() -> None:
         await runner.session_service.create_session(app_name="shop", user_id="ada", session_id=session)
@@ -93,7 +100,9 @@ def own(response: dict[str, Any]) -> dict[str, Any]:
 def check(shown: list[Any], turns: list[Turn] = HABIT) -> None:
     """Each response is the tool's own, and in the last round one holds the next read under a key of its own."""
     expected = [
-        {"order" if name == "order" else "result": answer(name, *args.values())} for turn in turns for name, args in turn
+        {"order" if name == "order" else "result": answer(name, *args.values())}
+        for turn in turns
+        for name, args in turn
     ]
     assert [own(response) for response in shown] == expected
     assert any("order of 8" in response.get("waggle", "") for response in shown[-4:-2])
@@ -202,11 +211,4 @@ def test_a_tool_that_a_person_must_allow_is_never_looked_up() -> None:
 
 
 def test_the_example_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "google_adk_agent.py")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "<waggle-fold>" in done.stdout
+    check_example("google_adk_agent.py")

@@ -8,5 +8,7 @@ from tests.integrations.mcp_support import HandshakeTests, over_stdio
 
 
 class TestSessionOverStdio(HandshakeTests):
+    """A server in a process of its own."""
+
     connect = staticmethod(over_stdio)
     a_moment = timedelta(seconds=0.2)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.integrations.mcp_support import SERVER, ClientTests, HandshakeTests, over_stdio
+from tests.integrations.routines import check_example
 from tests.integrations.shop_server import shop
 from waggle.integrations.mcp_client import WaggleClient
 
@@ -25,18 +26,30 @@ async def legacy(**knobs: Any) -> Any:
 
 
 class TestModernInMemory(ClientTests):
+    """The `Client` of 2.x in the era without a handshake."""
+
     connect = staticmethod(modern)
 
 
 class TestLegacyInMemory(HandshakeTests):
+    """The `Client` of 2.x in the era with one."""
+
     connect = staticmethod(legacy)
 
 
 class TestSessionOverStdio(HandshakeTests):
+    """The `ClientSession`, and a server in a process of its own."""
+
     connect = staticmethod(over_stdio)
 
 
 class TestClientOverStdio(ClientTests):
+    """The `Client`, and a server in a process of its own, in the era that the two agree on."""
+
     @staticmethod
     def connect(**knobs: Any) -> WaggleClient:
         return WaggleClient(SERVER, **knobs)
+
+
+def test_the_example_runs() -> None:
+    check_example("mcp_client_agent.py")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 from smolagents import CodeAgent, Model, Tool, ToolCallingAgent, tool
 from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
 
-from tests.conftest import ROOT
-from tests.integrations.routines import HABIT, ROUND, Broken, Script, Turn, answer, check_observed, habitual
+from tests.integrations.routines import (
+    HABIT,
+    ROUND,
+    Broken,
+    Script,
+    Turn,
+    answer,
+    check_example,
+    check_observed,
+    habitual,
+)
 from waggle.integrations.smolagents import watch_agent
 
 
@@ -46,7 +53,7 @@ def ship(number: str) -> str:
 
 
 @tool
-def record(number: str) -> dict:
+def record(number: str) -> dict[str, str]:
     """One order as a record.
 
     Args:
@@ -65,7 +72,7 @@ def broken(number: str) -> str:
     raise ValueError(f"no {number}")
 
 
-class Prefixed(Tool):  # type: ignore[misc]
+class Prefixed(Tool):
     """A tool that sets itself up when it is first used, and whose argument has a default."""
 
     name = "prefixed"
@@ -84,7 +91,7 @@ class Prefixed(Tool):  # type: ignore[misc]
 TOOLS = [orders_of, order, ship, record, broken]
 
 
-class Fake(Model):  # type: ignore[misc]
+class Fake(Model):
     """Asks for the calls of a script, as tool calls or as code, and notes what it is shown."""
 
     def __init__(self, turns: list[Turn], *, code: bool = False) -> None:
@@ -202,11 +209,4 @@ def test_a_tool_that_sets_itself_up_still_does_and_defaults_stay_out_of_the_argu
 
 
 def test_the_example_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "smolagents_agent.py")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "<waggle-fold>" in done.stdout
+    check_example("smolagents_agent.py")

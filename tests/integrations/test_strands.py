@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from strands import Agent, ToolContext, tool
 from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from strands.models import Model
 
-from tests.conftest import ROOT
 from tests.integrations.routines import (
     HABIT,
     ROUND,
@@ -21,6 +18,7 @@ from tests.integrations.routines import (
     Script,
     Turn,
     answer,
+    check_example,
     check_folds,
     check_observed,
     habitual,
@@ -60,7 +58,7 @@ def broken(number: str) -> str:
     raise ValueError(f"no {number}")
 
 
-class Fake(Model):  # type: ignore[misc]
+class Fake(Model):
     """Asks for the calls of a script, and notes the results it is shown."""
 
     def __init__(self, turns: list[Turn]) -> None:
@@ -211,11 +209,4 @@ def test_a_lookup_passes_the_hooks_that_the_agents_own_calls_pass(denies: bool) 
 
 
 def test_the_example_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "strands_agent.py")],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "<waggle-fold>" in done.stdout
+    check_example("strands_agent.py")

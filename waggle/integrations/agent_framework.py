@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework: `WaggleMiddleware`, to be given to an agent or its client among its ``middleware``.
+"""Microsoft Agent Framework: `WaggleMiddleware`, to be given to an agent as the first of its ``middleware``.
 
 Not responsible for tools that only a person may allow, or whose calls are counted out: no lookup is made with them.
 """

@@ -9,16 +9,12 @@ Not responsible for what the host makes of the result.
 from __future__ import annotations
 
 import uuid
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import mcp
 from mcp import ClientSession
-
-try:
-    import mcp_types as types  # 2.x
-except ImportError:
-    from mcp import types  # 1.x
 
 from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
 
@@ -27,6 +23,14 @@ if TYPE_CHECKING:
     from waggle.manager import Manager
 
 __all__ = ["WaggleClient", "WaggleSession"]
+
+try:
+    types: Any = import_module("mcp_types")  # 2.x
+except ImportError:
+    types = import_module("mcp.types")  # 1.x
+
+#: Longest wait for the list of tools before the first call, in seconds.
+_LIST_SECONDS: Final = 5.0
 
 #: What the resource calls itself. Nothing can be read there.
 _URI: Final = "waggle://lookups"
@@ -54,6 +58,7 @@ class _Watching:
         super().__init__(*args, **options | {"message_handler": self._hear})
         self._watch = Watch(manager)
         self._conversation = conversation or uuid.uuid4().hex
+        self._owned = not conversation  # and so it ends with the client
         self._prefix = prefix
         self._hints: dict[str, bool | None] = {}  # of the tools that the server has listed
         self._listed = False  # since they changed last
@@ -84,6 +89,12 @@ class _Watching:
             self._hints |= {tool.name: hint_of(tool.annotations) for tool in result.tools}
         return result
 
+    async def __aexit__(self, *error: object) -> Any:
+        if self._owned:
+            with self._watch.safely():
+                self._watch.end(self._conversation)
+        return await self._plain().__aexit__(*error)
+
     def _plain(self) -> Any:
         return super()
 
@@ -109,10 +120,13 @@ class _Watching:
         async with self._listing:
             if self._listed:
                 return
-            self._listed, self._hints = True, {}
-            page = await self.list_tools()
-            while cursor := getattr(page, "next_cursor", None) or getattr(page, "nextCursor", None):
-                page = await self.list_tools(**self._page(cursor))
+            before, self._listed, self._hints = self._hints, True, {}
+            with anyio.fail_after(_LIST_SECONDS):
+                page = await self.list_tools()
+                while cursor := getattr(page, "next_cursor", None) or getattr(page, "nextCursor", None):
+                    page = await self.list_tools(**self._page(cursor))
+            withdrawn = {name for name, reads in self._hints.items() if reads is None and before.get(name)}
+            self._hints |= dict.fromkeys(withdrawn, False)
 
     def _page(self, cursor: str) -> dict[str, Any]:
         return {"params": types.PaginatedRequestParams(cursor=cursor)}
@@ -141,7 +155,8 @@ if hasattr(mcp, "Client"):
 
 
 def _structured(result: Any) -> Any:
-    return getattr(result, "structured_content", None) or getattr(result, "structuredContent", None)
+    content = getattr(result, "structured_content", None)
+    return content if content is not None else getattr(result, "structuredContent", None)
 
 
 def _taken(result: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from smolagents import ActionStep, MultiStepAgent, Tool
 
-from waggle.calls import Result
 from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
 
 if TYPE_CHECKING:
+    from waggle.calls import Result
     from waggle.manager import Manager
 
 __all__ = ["watch_agent"]

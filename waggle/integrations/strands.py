@@ -1,4 +1,4 @@
-"""Strands: `WaggleHooks`, to be given to each agent among its ``hooks``; an agent's messages are one conversation.
+"""Strands: `WaggleHooks`, to be given to an agent as the first of its ``hooks``; its messages are one conversation.
 
 A lookup goes through all of the agent's hooks, as its own calls do: what cancels, asks or redacts does so there, too.
 
@@ -53,7 +53,9 @@ class WaggleHooks(HookProvider):
         with self._watch.safely():
             if not (seen := self._seen(conversation, event)):
                 return
-            if event.exception is not None:
+            if event.retry:
+                seen.unanswered()  # nobody will see this one
+            elif event.exception is not None:
                 seen.raised(event.exception)
             else:
                 seen.ended(**_taken(event.result))
@@ -70,9 +72,7 @@ class WaggleHooks(HookProvider):
         use, tool = event.tool_use, event.selected_tool
         served = getattr(getattr(tool, "mcp_tool", None), "annotations", None)
         args = use["input"] if isinstance(use["input"], dict) else None
-        return self._watch.begun(
-            conversation, use["name"], args, call_id=use["toolUseId"], reads=hint_of(served, tool)
-        )
+        return self._watch.begun(conversation, use["name"], args, call_id=use["toolUseId"], reads=hint_of(served, tool))
 
     async def _look_up(self, event: Any, name: str, args: dict[str, Any]) -> Result:
         """Call a tool of the agent that an event is of, in the same state, past the same hooks."""
@@ -84,10 +84,8 @@ class WaggleHooks(HookProvider):
         before, asked = await event.agent.hooks.invoke_callbacks_async(BeforeToolCallEvent(selected_tool=tool, **call))
         if asked or before.cancel_tool or before.selected_tool is not tool or before.tool_use is not use:
             return NOT_HERE
-        found: Any = None
-        async for found in tool.stream(use, event.invocation_state):
-            pass  # the last one is the result
-        found = getattr(found, "tool_result", found)
+        events = [each async for each in tool.stream(use, event.invocation_state)]
+        found = getattr(events[-1], "tool_result", events[-1])  # the last one is the result, or holds it
         after = AfterToolCallEvent(selected_tool=tool, result=found, **call)
         after, _ = await event.agent.hooks.invoke_callbacks_async(after)
         return result_of(**_taken(after.result))
