@@ -169,11 +169,13 @@ class HandshakeTests(ClientTests):
 
         async def main() -> None:
             async with self.connect(manager=manager, conversation="a", message_handler=hear) as client:
-                await work(client, [[("order", {"number": "7"})]])
+                await work(client, ROUND[:2])
                 await work(client, [[("extend", {"number": "7"})]])
                 await client.list_tools()  # after which the notification has come
-                await work(client, [[("price", {"number": "7"})]])
+                await work(client, [[("price", {"number": "7"})], *ROUND[:2]])
 
         asyncio.run(main())
-        assert [step.reads for step in manager.session("a").steps()] == [True, False, True]
+        read = [(step.tool, step.reads) for step in manager.session("a").steps()]
+        assert read[:2] == [("orders_of", True), ("order", True)]
+        assert read[2:] == [("extend", False), ("price", True), ("orders_of", False), ("order", True)]
         assert heard

@@ -39,13 +39,15 @@ def shop() -> Any:
         return {"record": number}
 
     async def extend(number: str, ctx: Any) -> str:
-        """Offer one tool more."""
+        """Offer one tool more, and say of another no longer that it only reads."""
 
         @server.tool(annotations=READS, structured_output=False)
         def price(number: str) -> str:
             """What an order costs."""
             return f"price of {number}"
 
+        server.remove_tool("orders_of")
+        server.tool(structured_output=False)(orders_of)
         await ctx.session.send_tool_list_changed()
         return f"extend of {number}"
 

@@ -86,7 +86,10 @@ class _Watching:
         """List tools as the SDK's does, and take in what the server says of them."""
         result = await self._plain().list_tools(*args, **options)
         with self._watch.safely():
-            self._hints |= {tool.name: hint_of(tool.annotations) for tool in result.tools}
+            for tool in result.tools:
+                reads = hint_of(tool.annotations)
+                withdrawn = reads is None and self._hints.get(tool.name) is not None
+                self._hints[tool.name] = False if withdrawn else reads
         return result
 
     async def __aexit__(self, *error: object) -> Any:
@@ -120,13 +123,11 @@ class _Watching:
         async with self._listing:
             if self._listed:
                 return
-            before, self._listed, self._hints = self._hints, True, {}
+            self._listed = True
             with anyio.fail_after(_LIST_SECONDS):
                 page = await self.list_tools()
                 while cursor := getattr(page, "next_cursor", None) or getattr(page, "nextCursor", None):
                     page = await self.list_tools(**self._page(cursor))
-            withdrawn = {name for name, reads in self._hints.items() if reads is None and before.get(name)}
-            self._hints |= dict.fromkeys(withdrawn, False)
 
     def _page(self, cursor: str) -> dict[str, Any]:
         return {"params": types.PaginatedRequestParams(cursor=cursor)}
