@@ -44,6 +44,12 @@ FRAMEWORKS: Final[dict[str, Framework]] = {
     ),
     "openai_agents": Framework(("openai-agents>=0.24",)),
     "fastmcp": Framework(("fastmcp>=4.2",)),
+    "mcp_client": Framework(("mcp>=2.3",)),
+    "mcp1_client": Framework(("mcp>=1.24,<2",)),
+    "google_adk": Framework(("google-adk>=2.13",)),
+    "smolagents": Framework(("smolagents>=1.26",)),
+    "strands": Framework(("strands-agents>=1.62",)),
+    "agent_framework": Framework(("agent-framework-core>=1.23",)),
 }
 
 #: What every environment has beside the framework and this project.

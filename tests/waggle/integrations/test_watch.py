@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waggle import Manager, ManagerConfig, Outcome, Result
-from waggle.integrations.watch import Watch, hint_of, result_of, text_of
+from waggle.integrations.watch import NOT_HERE, Watch, hint_of, result_of, text_of
 
 ROUTINE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("orders_of", {"who": "ada"}),
@@ -148,3 +148,53 @@ def test_the_first_that_says_anything_of_reading_counts() -> None:
     assert hint_of(SimpleNamespace(read_only_hint=False), {"read_only": True}) is False
     assert hint_of({"readOnlyHint": "yes"}, {"read_only": True}) is True
     assert hint_of(None, {"other": True}, object()) is None
+
+
+def test_a_call_is_found_again_by_its_id_and_overlaps_what_began_before_it_ended() -> None:
+    watch = Watch(Manager())
+    for one in ("1", "2"):
+        watch.begin(None, "order", {"number": one}, call_id=one, reads=True)
+    for one in ("2", "1"):
+        seen = watch.begun(None, "order", {"number": one}, call_id=one)
+        assert seen
+        seen.ended("here")
+    steps = watch.manager.session().steps()
+    assert [(step.args["number"], step.overlapped) for step in steps] == [("1", False), ("2", True)]
+
+
+def test_what_an_adapter_raises_is_counted_and_goes_no_further() -> None:
+    watch = Watch(Manager())
+
+    def adapt(error: type[BaseException]) -> None:
+        raise error
+
+    with watch.safely():
+        adapt(ZeroDivisionError)
+    assert watch.manager.faults() == {"integration": 1}
+    with pytest.raises(asyncio.CancelledError), watch.safely():
+        adapt(asyncio.CancelledError)
+
+
+def test_a_question_is_no_answer() -> None:
+    watch = learned()
+    for tool, args in ROUTINE[:2]:
+        seen = watch.begin(None, tool, args, reads=True)
+        assert seen
+        seen.unanswered()
+        assert seen.follow(world) == ""
+    assert watch.manager.session().steps()[-1].outcome is Outcome.CANCELLED
+
+
+def test_a_structured_value_stands_beside_the_text_and_for_it_where_there_is_none() -> None:
+    blocks = [{"type": "text", "text": "seven"}]
+    assert result_of(blocks, structured={"number": 7}) == Result("seven", value={"number": 7})
+    assert result_of([], structured={"number": 7}, ok=False) == Result('{"number":7}', ok=False, value={"number": 7})
+
+
+def test_a_lookup_that_this_agent_cannot_make_is_no_failure_of_its_route() -> None:
+    watch = learned()
+    assert not any(agent(watch, lambda tool, args: NOT_HERE))
+    change = watch.begin(None, "ship", {"number": "7"})
+    assert change
+    change.ended("done")
+    assert any("order of 8" in text for text in agent(watch))
