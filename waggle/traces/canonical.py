@@ -48,7 +48,7 @@ class _Malformed(Exception):
 
 def is_canonical(record: JsonObject) -> bool:
     """Whether this line looks like a session in the canonical format."""
-    return isinstance(record.get("events"), list)
+    return isinstance(record.get("events"), list) and "context" not in record  # a span has events, too
 
 
 def read_canonical(records: Iterable[tuple[int, JsonObject]], problems: Problems) -> Iterator[Trace]:
