@@ -228,7 +228,7 @@ def test_in_a_directory_other_json_is_passed_over_quietly(tmp_path: Path) -> Non
     save(tmp_path / "package.json", {"name": "x"}, indent=2)
     with pytest.raises(TraceError, match="there are no recorded sessions"):
         list(read_traces(tmp_path))
-    save(tmp_path / "spans.json", *[json.loads(line) for line in (EMITTED / "google-adk.console.jsonl").open()])
+    save(tmp_path / "spans.json", *map(json.loads, (EMITTED / "google-adk.console.jsonl").read_text(encoding="utf-8").splitlines()))
     assert len(list(read_traces(tmp_path))) == 1
 
 
