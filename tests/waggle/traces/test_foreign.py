@@ -54,6 +54,12 @@ def test_spans_of_adk_are_read_without_the_merged_one_and_say_that_content_is_mi
     assert "2 have no result: nothing can be bound from results that are not there" in coverage.summary
 
 
+def test_what_openai_agents_exports_is_read_as_the_conversation_that_it_names() -> None:
+    trace = only(EMITTED / "openai-agents.jsonl")
+    assert trace.session == "conversation-1"
+    assert calls(trace) == [(0, "lookup", {"sku": "A"}, "item A"), (1, "lookup", {"sku": "B"}, "item B")]
+
+
 def test_a_trajectory_of_mini_swe_agent_has_the_exit_code_of_each_command() -> None:
     trace = only(EMITTED / "mini-swe-agent.traj.json")
     assert [(step.call.args["command"], step.result and step.result.ok) for step in trace.steps] == [
@@ -228,7 +234,12 @@ def test_in_a_directory_other_json_is_passed_over_quietly(tmp_path: Path) -> Non
     save(tmp_path / "package.json", {"name": "x"}, indent=2)
     with pytest.raises(TraceError, match="there are no recorded sessions"):
         list(read_traces(tmp_path))
-    save(tmp_path / "spans.json", *map(json.loads, (EMITTED / "google-adk.console.jsonl").read_text(encoding="utf-8").splitlines()))
+    save(
+        tmp_path / "spans.json",
+        *map(
+            json.loads, (EMITTED / "google-adk-without-content.console.jsonl").read_text(encoding="utf-8").splitlines()
+        ),
+    )
     assert len(list(read_traces(tmp_path))) == 1
 
 
@@ -273,7 +284,9 @@ def test_no_input_makes_a_reader_raise_anything_but_an_error_with_file_and_line(
     problems: list[TraceError] = []
     list(read_traces(path, named=named, on_problem=problems.append))
     assert all(error.path == str(path) and error.line for error in problems)
+    raised: list[str] = []
     try:
         list(read_traces(path, named=named))
     except TraceError as error:
-        assert re.match(rf"{re.escape(str(path))}:\d+: ", str(error))
+        raised.append(str(error))
+    assert all(re.match(rf"{re.escape(str(path))}:\d+: ", text) for text in raised)

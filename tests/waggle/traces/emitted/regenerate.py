@@ -1,6 +1,6 @@
 """Make the recordings beside this file with the real frameworks and models that play a script: ``regenerate.py NAME``.
 
-Run it where the framework is installed: `pydantic-ai-slim`, `strands-agents` or `google-adk`, each with
+Run it where the framework is installed: `pydantic-ai-slim` or `google-adk`, each with
 `opentelemetry-sdk`; `openai-agents`; `mini-swe-agent`. Ids and times are the frameworks' own; paths are taken out.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ SKUS = ("A", "B")
 def write(name: str, records: list[dict[str, Any]], *, indent: int | None = None) -> None:
     text = "".join(json.dumps(record, indent=indent, default=str) + "\n" for record in records)
     (HERE / name).write_text(
-        text.replace(str(Path.home()), "/home/dev").replace(os.getcwd(), "/work"), encoding="utf-8"
+        text.replace(str(Path.home()), "/home/dev").replace(str(Path.cwd()), "/work"), encoding="utf-8"
     )
 
 
@@ -74,45 +73,7 @@ def pydantic_ai(version: int = 5, name: str = "pydantic-ai.console.json") -> Non
     write(name, spans(memory), indent=4)
 
 
-def strands() -> None:
-    memory, _ = tracer()
-    from strands import Agent, tool
-    from strands.models.model import Model
-
-    @tool
-    def lookup(sku: str) -> str:
-        """Look up an item."""
-        return f"item {sku}"
-
-    class Scripted(Model):
-        def update_config(self, **_: Any) -> None: ...
-
-        def get_config(self) -> Any:
-            return {"model_id": "scripted"}
-
-        async def structured_output(self, *_: Any, **__: Any) -> Any:
-            yield {}
-
-        async def stream(self, messages: Any, *_: Any, **__: Any) -> Any:
-            back = sum("toolResult" in block for message in messages for block in message["content"])
-            yield {"messageStart": {"role": "assistant"}}
-            if back < len(SKUS):
-                use = {"name": "lookup", "toolUseId": f"t{back}"}
-                yield {"contentBlockStart": {"start": {"toolUse": use}}}
-                yield {"contentBlockDelta": {"delta": {"toolUse": {"input": json.dumps({"sku": SKUS[back]})}}}}
-                yield {"contentBlockStop": {}}
-                yield {"messageStop": {"stopReason": "tool_use"}}
-            else:
-                yield {"contentBlockStart": {"start": {}}}
-                yield {"contentBlockDelta": {"delta": {"text": "done"}}}
-                yield {"contentBlockStop": {}}
-                yield {"messageStop": {"stopReason": "end_turn"}}
-
-    Agent(model=Scripted(), tools=[lookup], callback_handler=None)("What are A and B?")
-    write("strands.console.jsonl", spans(memory))
-
-
-def openai_agents() -> None:
+def openai_agents() -> None:  # noqa: C901 - the framework's interfaces, each filled with one line
     from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool, set_trace_processors
     from agents.tracing import TracingProcessor
     from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
@@ -161,8 +122,7 @@ def openai_agents() -> None:
     write("openai-agents.jsonl", records)
 
 
-def google_adk(*, content: bool = True) -> None:
-    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = str(content).lower()
+def google_adk() -> None:
     memory, _ = tracer()
     from google.adk.agents import LlmAgent
     from google.adk.models import BaseLlm, LlmResponse
@@ -191,7 +151,7 @@ def google_adk(*, content: bool = True) -> None:
             pass
 
     asyncio.run(run())
-    write("google-adk.console.jsonl" if content else "google-adk-without-content.console.jsonl", spans(memory))
+    write("google-adk-without-content.console.jsonl", spans(memory))
 
 
 def mini_swe_agent() -> None:
@@ -224,10 +184,8 @@ def mini_swe_agent() -> None:
 MAKERS = {
     "pydantic-ai": pydantic_ai,
     "pydantic-ai-v2": lambda: pydantic_ai(2, "pydantic-ai-v2.console.json"),
-    "strands": strands,
     "openai-agents": openai_agents,
     "google-adk": google_adk,
-    "google-adk-without-content": lambda: google_adk(content=False),
     "mini-swe-agent": mini_swe_agent,
 }
 
