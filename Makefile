@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # pip is told about every new interpreter or changed pin by the stamp's date.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format docs bench clean
+.PHONY: demo test test-integrations check format docs bench clean
 
 demo: $(STAMP)
 	@$(BIN)/waggle demo
@@ -15,6 +15,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest -q -n auto
+
+# Each framework's adapter against the framework's current release, in environments below .integrations.
+test-integrations: $(STAMP)
+	@$(BIN)/python tests/integrations/run.py
 
 check: $(STAMP)
 	@$(BIN)/ruff format --check .
@@ -29,7 +33,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) demo-skills demo-flows
+	rm -rf $(VENV) .integrations demo-skills demo-flows
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from waggle.replay import Lookup
     from waggle.settling import Settled, Window
 
-__all__ = ["Accounts"]
+__all__ = ["Accounts", "is_failure"]
 
 _FAILURES: Final = frozenset({Outcome.TOOL_ERROR, Outcome.PROTOCOL_ERROR})
 
@@ -96,11 +96,16 @@ class Accounts:
             self._background.submit(f"the ledger {ledger.path} cannot be written", write)
 
 
+def is_failure(lookup: Lookup) -> bool:
+    """Whether a lookup failed; one that was given up did not."""
+    return lookup.result is not None and lookup.result.outcome in _FAILURES
+
+
 def _use(strategy: str, source: str, made: Sequence[Lookup], at: datetime) -> LedgerEntry | None:
     """A use where any lookup was answered; a failure where none was and one failed. A cancelled one says nothing."""
     answered = [lookup.result for lookup in made if lookup.result and lookup.result.ok]
     if answered:
         tokens = sum(result.est_tokens for result in answered)
         return LedgerEntry(source, len(answered), tokens, at=at, strategy=strategy)
-    failed = [lookup for lookup in made if lookup.result and lookup.result.outcome in _FAILURES]
+    failed = [lookup for lookup in made if is_failure(lookup)]
     return LedgerEntry(source, len(failed), fail=True, at=at, strategy=strategy) if failed else None

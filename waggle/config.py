@@ -41,6 +41,7 @@ class ManagerConfig:
         seed: of that choice.
         follow_seconds: longest time one follow may take, seconds. `Session.afollow` cancels what outlasts it;
             `Session.follow` starts nothing new after it.
+        telemetry: tell the host of folds and of what became of lookups, see `waggle.telemetry`.
         sessions: conversations held at once before the one unused for longest is closed.
 
     Raises:
@@ -60,6 +61,7 @@ class ManagerConfig:
     fold_bytes: int = _defaults.FOLD_BYTES
     known_bytes: int = _defaults.KNOWN_RESULT_BYTES
     follow_seconds: float = _defaults.FOLLOW_SECONDS
+    telemetry: bool = True
     sessions: int = _defaults.SESSIONS
     reach: bool = True
     containment: bool = True

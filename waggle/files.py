@@ -18,9 +18,10 @@ import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from waggle._defaults import LEFTOVER_SECONDS, LOCK_SECONDS
+from waggle._reading import Block, read_blocks, read_bytes
 from waggle.errors import StoreError, StoreLocked, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "is_leftover",
     "lock",
     "new_directory",
+    "new_link",
     "read_blocks",
     "read_bytes",
     "remove",
@@ -52,13 +54,10 @@ _DIRECTORY_MODE: Final = 0o755
 _FLAGS: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: A project may be a stranger's repository: a link in it must not lead a write out of it.
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
-#: A pipe in the place of a file would otherwise hold the reader until somebody writes to it.
-_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
 
 #: Between two tries for a lock, which cost a hundredth of it. Not longer for those who have waited long: among busy
 #: writers the lock is free for a moment only, and who tries seldom would never find it so.
 _PAUSE_S: Final = 0.001
-_READ_BYTES: Final = 256 * 1024  #: of one read; larger ones are not faster
 
 
 _REMEDY: Final = "set WAGGLE_HOME to a directory that can be written"
@@ -253,15 +252,17 @@ def replace(path: Path, data: bytes, *, keep_mode: bool = True, private: bool = 
         _sync_directory(path.parent)
 
 
-def new_directory(path: Path, content: Mapping[str, bytes]) -> None:
+def new_directory(path: Path, content: Mapping[str, bytes], *, instead: bool = False) -> None:
     """Make a directory with all its files, or nothing at all.
 
     Args:
         path: the directory; its parent is made when missing.
         content: the files' bytes by their path relative to the directory, with ``/``.
+        instead: it takes the place of what is there, which must be there; for a moment nothing is.
 
     Raises:
-        StoreUnavailable: the directory is there and not empty, or the place cannot be written or is full.
+        StoreUnavailable: without `instead`, the directory is there and not empty; or the place cannot be written or is
+            full. What was there is there again.
     """
     with _reporting(path):
         with _temporary_beside(path) as temporary:
@@ -270,8 +271,43 @@ def new_directory(path: Path, content: Mapping[str, bytes]) -> None:
                 _write_new(safe_join(temporary, name), data, None)
             for directory, _, _ in os.walk(temporary):
                 _sync_directory(Path(directory))
-            temporary.replace(path)
+            with _room_at(path, instead=instead):
+                temporary.replace(path)
         _sync_directory(path.parent)
+
+
+def new_link(path: Path, target: str, *, instead: bool = False) -> None:
+    """Make a link to a directory.
+
+    Args:
+        path: the link; its parent is made when missing.
+        target: what it points to, as the link says it: relative to the link's directory, or absolute.
+        instead: as in `new_directory`.
+
+    Raises:
+        StoreUnavailable: without `instead`, something is there; or links cannot be made at this place.
+    """
+    with _reporting(path):
+        path.parent.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
+        with _room_at(path, instead=instead):
+            path.symlink_to(target, target_is_directory=True)
+        _sync_directory(path.parent)
+
+
+@contextmanager
+def _room_at(path: Path, *, instead: bool) -> Iterator[None]:
+    """Move away what is there, if it may be; it comes back when the block fails, and is gone when it does not."""
+    old = path.with_name(f"{LEFTOVER_PREFIX}{os.urandom(8).hex()}")
+    if instead:
+        path.replace(old)
+    try:
+        yield
+    except BaseException:
+        if instead:
+            old.replace(path)
+        raise
+    if instead:
+        _discard(old)
 
 
 def remove(path: Path) -> bool:
@@ -378,92 +414,6 @@ def remove_leftovers(
                         remove(path)
                     found.append(path)
     return sorted(found)
-
-
-# --- read --------------------------------------------------------------------------------------------------
-
-
-def _open_to_read(path: Path) -> tuple[int, int]:
-    """Open a regular file; its descriptor, and the size it has now."""
-    descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | _FLAGS)
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise ValueError("is not a file but a directory, pipe or device")
-    return descriptor, status.st_size
-
-
-def read_bytes(path: Path, *, limit: int) -> bytes:
-    """Read a whole file.
-
-    Args:
-        path: a regular file; a link is followed (`safe_join` first, where the path comes from data).
-        limit: most bytes that are accepted.
-
-    Raises:
-        ValueError: it is larger than `limit`, or a directory, pipe or device. The text does not name the path.
-        OSError: it cannot be read, or is not there.
-    """
-    descriptor, size = _open_to_read(path)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        data = file.read(min(size, limit) + 1)  # room for `limit` bytes would cost more than all the rest
-        while size < len(data) <= limit and (more := file.read(limit + 1 - len(data))):  # it has grown meanwhile
-            data += more
-    if len(data) > limit:
-        raise ValueError(f"is larger than the {limit:,} bytes that are read")
-    return data
-
-
-class Block(NamedTuple):
-    """Some lines of a file, one after another.
-
-    Attributes:
-        offset: where the first of them begins, in bytes from the start of the file.
-        lines: without their line ends, at least one; one that is too long is given as an empty one.
-        ended: False for the last block of a file whose last line has no line end: that line alone.
-    """
-
-    offset: int
-    lines: list[bytes]
-    ended: bool
-
-
-def read_blocks(path: Path, *, longest: int) -> Iterator[Block]:
-    r"""Read the lines of a file, many at a time, in memory that does not grow with the file.
-
-    Lines end at ``\n`` only. What is appended while this runs may or may not be seen.
-
-    Args:
-        path: a regular file.
-        longest: most bytes of a line that is given, at least 1.
-
-    Raises:
-        StoreUnavailable: it is a directory, pipe or device.
-        OSError: it cannot be read, or is not there.
-    """
-    try:
-        descriptor, _ = _open_to_read(path)
-    except ValueError as error:
-        raise StoreUnavailable(path, str(error), "move it away") from None
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        offset = 0  # of the line in hand
-        rest = b""  # what is known of it
-        dropped = 0  # bytes of it that were let go, since it is too long
-        while chunk := file.read(min(_READ_BYTES, longest)):
-            size = len(rest) + len(chunk)
-            lines = (rest + chunk).split(b"\n")
-            rest = lines.pop()
-            if lines:
-                if dropped or len(lines[0]) > longest:
-                    lines[0] = b""
-                yield Block(offset, lines, ended=True)
-                offset += dropped + size - len(rest)
-                dropped = 0
-            if len(rest) > longest:
-                dropped += len(rest)
-                rest = b""
-        if rest or dropped:
-            yield Block(offset, [b"" if dropped else rest], ended=False)
 
 
 # --- names and paths from data -----------------------------------------------------------------------------

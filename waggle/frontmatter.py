@@ -14,9 +14,10 @@ from waggle import jsonvalue
 from waggle.errors import SkillFileError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["FrontMatter", "Text", "read", "scalar"]
+__all__ = ["FrontMatter", "Text", "read", "render", "scalar"]
 
 #: What front matter holds: text, and lists and mappings of it.
 Text: TypeAlias = "str | list[Text] | dict[str, Text]"
@@ -65,12 +66,38 @@ def read(path: Path, text: str) -> FrontMatter:
 
 
 # What a YAML reader refuses, or takes for a line end, when it stands for itself between double quotes.
-_ESCAPED = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_ESCAPED = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]|(?<=--)-")
 
 
 def scalar(text: str) -> str:
-    """One YAML scalar, on one line, that every YAML reader takes for this text: a JSON string."""
+    """One YAML scalar, on one line, that every YAML reader takes for this text: a JSON string.
+
+    Three hyphens never stand in it, since some readers look for the end of front matter in the middle of lines, too.
+    """
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", jsonvalue.dumps(text).decode())
+
+
+def render(values: Mapping[str, str | Mapping[str, str]]) -> str:
+    """Write front matter, its two lines of hyphens included, that every reader takes alike: nothing but text, quoted.
+
+    Args:
+        values: by key, in the order in which they are written; an empty mapping is left out, since it cannot be said.
+    """
+    lines: list[str] = []
+    for key, value in values.items():
+        if isinstance(value, str):
+            lines.append(f"{_key(key)}: {scalar(value)}")
+        elif value:
+            lines.append(f"{_key(key)}:")
+            lines += [f"  {_key(inner)}: {scalar(text)}" for inner, text in value.items()]
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def _key(key: str) -> str:
+    return key if _PLAIN_KEY.fullmatch(key) else scalar(key)
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
 def _load(path: Path, text: str, before: int) -> dict[str, Text]:

@@ -36,6 +36,7 @@ from waggle.session import Session
 from waggle.settling import Settled, Settling, Window
 from waggle.speculation import Speculation
 from waggle.store import Status, Store, project_store, user_store
+from waggle.telemetry import Telemetry
 from waggle.tools import ToolTable
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from waggle.calls import Call, Result
     from waggle.incremental import IncrementalMiner
     from waggle.miner import Candidate
-    from waggle.replay import Fold, ReplayStrategy
+    from waggle.replay import Fold, Lookup, ReplayStrategy
     from waggle.routes import Route
     from waggle.speculation import AsyncRun, Run
 
@@ -103,6 +104,7 @@ class Manager:
         self._accounts = Accounts(
             {each.scope: Ledger(each.ledger_path) for each in (store, user) if each}, self._scopes, self._background
         )
+        self._telemetry = Telemetry(self._faults, self._background) if self.config.telemetry else None
         self._index = RouteIndex(
             self.tools,
             min_prefix=self.config.min_prefix,
@@ -229,13 +231,20 @@ class Manager:
                 if reach and each.lookup.strategy == reach.name and not each.held:
                     reach.settled(each.lookup, used=each.used)
             self._accounts.settled(settled, windows, digest, self._now())
+            if self._telemetry:
+                self._telemetry.settled(settled)
+
+        def on_fold(made: Sequence[Lookup], folded: Fold | None, seconds: float) -> None:
+            self._accounts.uses(made, self._now())
+            if self._telemetry:
+                self._telemetry.folded(made, folded, seconds)
 
         return Speculation(
             strategies,
             config=self.config,
             extents=extents,
             faults=self._faults,
-            on_fold=lambda made: self._accounts.uses(made, self._now()),
+            on_fold=on_fold,
             settling=Settling(extents, self._reach.turns_left, on_settled),
             held_back=lambda: chosen.random() < self.config.control_share,
         )
@@ -313,6 +322,10 @@ class Manager:
     def faults(self) -> dict[str, int]:
         """What went wrong so far, by kind; empty when all is well."""
         return self._faults.counts()
+
+    def note_fault(self, kind: str, error: Exception) -> None:
+        """Count what went wrong in an adapter, so that `faults` shows it; the first of its kind is logged."""
+        self._faults.note(kind, error)
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until everything learned and used is on disk; False when the time ran out."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from waggle.tools import ToolTable
     from waggle.traces import Trace, TraceStep
 
-__all__ = ["Means", "Score", "call_of", "directory_of", "means_of", "playback"]
+__all__ = ["Means", "Score", "arguments_of", "call_of", "directory_of", "means_of", "playback"]
 
 
 @dataclass(frozen=True, slots=True)

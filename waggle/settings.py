@@ -7,7 +7,7 @@ in capitals (``WAGGLE_STALE_DAYS``, ``WAGGLE_MINE_K``); lists are separated by c
 
 A project may be anybody's repository, so its file never loosens what guards the user: it cannot vouch for a tool
 (``tools_allow``), cannot take back a tool that the user distrusts (``tools_deny`` of all sources adds up), and cannot
-switch on what the user's file has switched off (``learn``, ``replay``).
+switch on what the user's file has switched off (``learn``, ``replay``, ``telemetry``).
 
 The only module that imports pydantic.
 """
@@ -133,6 +133,7 @@ class Settings(BaseModel):
     )
     learn: bool = _setting(True, "", "mine sessions and keep the routes found")
     replay: bool = _setting(True, "", "make lookups on the agent's behalf")
+    telemetry: bool = _setting(True, "", "tell the host's OpenTelemetry, or its log, of folds and what became of them")
 
     def manager_config(self) -> ManagerConfig:
         """The knobs of a manager that follows these settings."""
@@ -140,6 +141,7 @@ class Settings(BaseModel):
             mine=MineConfig(**self.mine.model_dump()),
             learn=self.learn,
             replay=self.replay,
+            telemetry=self.telemetry,
             sweep_calls=self.sweep_calls,
             ring_steps=self.ring_steps,
             min_prefix=self.min_prefix,
@@ -321,7 +323,7 @@ def _guard_user(layer: _Layer, before: Mapping[str, Any], problems: list[Setting
         del layer.values["tools_allow"]
         problem = "tools_allow: a project cannot vouch for tools; put it in your own file (`waggle config` names it)"
         problems.append(SettingsError(layer.place, problem))
-    for name in ("learn", "replay"):
+    for name in ("learn", "replay", "telemetry"):
         if layer.values.get(name) is True and before.get(name) is False:
             del layer.values[name]
             problem = f"{name}: your own file switches it off, and a project cannot switch it on"

@@ -1,8 +1,9 @@
 """A route as the files of an Agent Skill, and back: ``SKILL.md``, ``route.json``, ``scripts/run.sh``.
 
-Text in, text out; `waggle.store` puts it on disk. ``route.json`` is the route; ``SKILL.md`` tells it to people and to
-agents, and its generated part stands between two marks. What people write outside the marks is theirs. Writing is
-strict, reading accepts what a newer version may have added. The same route gives the same bytes.
+Text in, text out; `waggle.store` puts it on disk, and `waggle.skilltext` has the words. ``route.json`` is the route;
+``SKILL.md`` tells it to people and to agents, and its generated part stands between two marks. What people write
+outside the marks is theirs. Writing is strict, reading accepts what a newer version may have added. The same route
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -12,20 +13,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from waggle import frontmatter, jsonvalue
-from waggle._defaults import MIN_PREFIX_STEPS
 from waggle.errors import SkillFileError
-from waggle.markdown import code
 from waggle.miner import Param
-from waggle.routes import After, Disabled, Route, RouteStep, Scope, param_names, text_of, with_params
+from waggle.routes import After, Disabled, Route, RouteStep, Scope, param_names, with_params
+from waggle.skilltext import body, describe, title
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = [
     "ROUTE_VERSION",
-    "describe",
     "generated_part",
     "is_as_generated",
     "parse_route",
@@ -215,165 +215,22 @@ def _read_after(read: _Reader, holder: JsonObject) -> After | None:
 
 
 def render_skill(route: Route, *, has_script: bool) -> str:
-    """Write a whole ``SKILL.md``: front matter, a place for people, and the generated part.
-
-    Every scalar of the front matter is a JSON string, which every YAML reader takes for the same text.
-    """
-    lines = [
-        "---",
-        f"name: {frontmatter.scalar(route.name)}",
-        f"description: {frontmatter.scalar(describe(route))}",
-        "metadata:",
-        f"  waggle-version: {frontmatter.scalar(str(_version(route)))}",
-        f"  waggle-route: {frontmatter.scalar(route.fingerprint)}",
-        "---",
-        "",
-        f"# {_brief(route)}",
-        "",
-        generated_part(route, has_script=has_script),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _words(text: str) -> str:
-    """A name or value reduced to what is safe in a heading, a description and front matter, at most 40 characters."""
-    return re.sub(r"-{2,}", "-", re.sub(r"[^\w./*-]+", " ", text)).strip(" -")[-40:].strip(" -")
-
-
-def _brief(route: Route) -> str:
-    """The steps in a few words each: the tool, and what it is mostly called with."""
-    if route.after:
-        return _brief_after(route.after, route.steps[0])
-    steps: list[str] = []
-    for index, step in enumerate(route.steps):
-        known = [value for key, value in step.args.items() if Param(index, key) not in route.params]
-        texts = [_words(text_of(value)) for value in known]
-        steps.append(f"{_words(step.tool) or 'tool'} {max(texts, key=len, default='')}".strip())
-    return ", ".join(steps)
-
-
-def _brief_after(after: After, step: RouteStep) -> str:
-    from waggle.reach.spoken import spoken_site  # noqa: PLC0415 - as in `_read_after`
-
-    target = after.target
-    what = _words(step.form.replace("{", "").replace("}", "") or step.tool) or "the same"
-    if isinstance(target.get("file"), int):
-        what = {"whole": "read the whole file", "end": "read on"}.get(
-            str(target.get("around")), "read the lines around it"
-        )
-    return f"After {_words_of(spoken_site(after.site))}, {what}"
-
-
-def _words_of(text: str) -> str:
-    """Spoken words with a value in them, reduced to what is safe in a heading."""
-    return re.sub(r"[^\w ./*:,()-]+", "", text)[:120].strip()
-
-
-def describe(route: Route) -> str:
-    """What a route does and when to use it, in at most 1,024 characters of plain words."""
-    if route.after:
-        return (
-            f"{_brief(route)[:700]}: a read that agents make before their next change in this project. It is made for "
-            "them when it is likely enough; it changes nothing."
-        )
-    params = ", ".join(_words(name) for name in param_names(route.params))
-    given = f" Needs {params}." if params else ""
-    return (
-        f"Makes {len(route.steps)} lookups that agents repeat in this project: {_brief(route)[:700]}.{given[:200]} "
-        "Use it instead of asking for them one by one; it changes nothing."
-    )
+    """Write a whole ``SKILL.md``: front matter, a place for people, and the generated part."""
+    values: dict[str, str | Mapping[str, str]] = {
+        "name": route.name,
+        "description": describe(route),
+        "metadata": {"waggle-version": str(_version(route)), "waggle-route": route.fingerprint},
+    }
+    return f"{frontmatter.render(values)}\n# {title(route)}\n\n{generated_part(route, has_script=has_script)}\n"
 
 
 def generated_part(route: Route, *, has_script: bool) -> str:
     """Write the part of ``SKILL.md`` between the marks, marks included."""
-    names = dict(zip(route.params, param_names(route.params), strict=True))
     lines = [_BEGIN, ""]
     if route.disabled:
         since = f" since {_stamp(route.disabled.at)}" if route.disabled.at else ""
-        lines += [
-            f"**Switched off{since}:** {route.disabled.reason}. It is kept for inspection and never replayed.",
-            "",
-        ]
-    if route.after:
-        return "\n".join([*lines, *_after_part(route, route.after), "", _END])
-    lines += ["Lookups, in order; all of them only read:", ""]
-    for index, step in enumerate(route.steps):
-        lines.append(f"{index + 1}. {code(step.tool)}")
-        for key in sorted(step.args):
-            param = Param(index, key)
-            shown = f"the parameter {code(names[param])}" if param in names else _value(step.args[key])
-            lines.append(f"   - {code(key)}: {shown}")
-    lines.append("")
-    if names:
-        lines += ["Parameters:", ""]
-        for param, name in names.items():
-            tool = route.steps[param.step].tool
-            lines.append(
-                f"- {code(name)}: {code(param.key)} of lookup {param.step + 1} ({code(tool)}); it varied each time."
-            )
-    else:
-        lines.append("It has no parameters: every value was the same each time.")
-    lines.append("")
-    first = route.fires_from(MIN_PREFIX_STEPS)
-    if first is None:
-        lines.append("It is not replayed by itself: what comes last is not known from what comes first.")
-    else:
-        more = len(route.steps) - first
-        rest = f"lookup {first + 1} is" if more == 1 else f"lookups {first + 1} to {len(route.steps)} are"
-        lines.append(f"When an agent has just made lookups 1 to {first}, {rest} made for it and added to the result.")
-    lines.append("")
-    sessions = f" in {_number(route.support, 'session')}" if route.support else ""
-    lines.append(
-        f"Seen {_number(route.count, 'time')}{sessions} when it was learned."
-        if route.count
-        else "How often it was seen is not known."
-    )
-    if has_script:
-        arguments = "".join(f" {_words(name).replace(' ', '_').upper()}" for name in names.values())
-        lines += ["", f"To run all of it from a shell, in the project's directory: `bash scripts/run.sh{arguments}`"]
-    return "\n".join([*lines, "", _END])
-
-
-def _after_part(route: Route, after: After) -> list[str]:
-    """What a reach route follows, what it reads, and why."""
-    from waggle.reach.routes import counts_of, target_key  # noqa: PLC0415 - as in `_read_after`
-    from waggle.reach.spoken import evidence, spoken_range, spoken_site, spoken_target  # noqa: PLC0415 - as in `_read_after`
-    from waggle.reach.targets import read_target  # noqa: PLC0415 - as in `_read_after`
-
-    step = route.steps[0]
-    lines = [f"**After** {spoken_site(after.site)}, this is read:", "", f"- {code(step.form or step.tool)}"]
-    key = target_key(after)
-    lines += [f"   - {code(name)}: {source}" for name, source in spoken_target(read_target(key))]
-    rows = evidence(counts_of(after), key, after.site)
-    sessions = _number(route.support, "session")
-    lines += [""]
-    if rows:
-        times, read = rows[0].times, rows[0].read
-        lines += [f"**Why:** of {_number(times, 'time')}, in {sessions}, agents read it {read} times before a change."]
-        lines += ["", "| where | times | then read | chance | lines |", "|---|---|---|---|---|"]
-        for row in rows[:_ROWS]:
-            chance = f"{100 * row.choice.chance:.0f} %" if row.choice.worth > 0 else "too small"
-            lines.append(
-                f"| {row.details or 'all'} | {row.times} | {row.read} | {chance} | {spoken_range(row.choice) or '-'} |"
-            )
-        if len(rows) > _ROWS:
-            lines += ["", f"{_number(len(rows) - _ROWS, 'rarer place')} not shown; all are in `route.json`."]
-        lines += ["", "It is read ahead where the chance is large enough, and counted anew as sessions end."]
-    return lines
-
-
-_ROWS: Final = 8  # places of a habit that are shown
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _value(value: JsonValue) -> str:
-    if isinstance(value, dict) and len(value) == 1 and isinstance(path := value.get("$project"), str):
-        return f"{code(path)} in the project"
-    return code(value if isinstance(value, str) and value else jsonvalue.dumps(value).decode())
+        lines += [f"**Switched off{since}:** {route.disabled.reason}. {_KEPT}", ""]
+    return "\n".join([*lines, *body(route, has_script=has_script), "", _END])
 
 
 def with_generated_part(text: str, route: Route, *, has_script: bool) -> str | None:

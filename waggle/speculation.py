@@ -49,7 +49,8 @@ class _Round:
     """What one follow may still do, and what it has done."""
 
     lookups_left: int
-    until: float  # on the monotonic clock
+    began: float  # on the monotonic clock
+    until: float
     bytes_left: int
     asked: int = 0
     chosen: bool = False  # whether its lookups are held back is decided
@@ -140,7 +141,8 @@ class Speculation:
         config: the caps.
         extents: tells what calls cover, and by its tool table which proposals are reads that may be repeated.
         faults: where faults are counted.
-        on_fold: called after each follow with the lookups that were made, failed ones included.
+        on_fold: called after each follow with the lookups that were made, failed ones included, the fold, and how long
+            it took, in seconds.
         settling: told of the lookups that were folded or held back, and of the agent's calls.
         held_back: asked once for each eligible result, whether its lookups are held back.
     """
@@ -152,7 +154,7 @@ class Speculation:
         config: ManagerConfig,
         extents: Extents,
         faults: Faults,
-        on_fold: Callable[[Sequence[Lookup]], None],
+        on_fold: Callable[[Sequence[Lookup], Fold | None, float], None],
         settling: Settling | None = None,
         held_back: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -267,7 +269,8 @@ class Speculation:
                 return None
             self._busy = True
             lookups = min(self._config.lookups_per_result, self._left)
-            this = _Round(lookups, time.monotonic() + self._config.follow_seconds, self._config.fold_bytes)
+            now = time.monotonic()
+            this = _Round(lookups, now, now + self._config.follow_seconds, self._config.fold_bytes)
             return Follow(self, this, self._faults)
 
     # --- the steps of a follow --------------------------------------------------------------------------------------
@@ -350,8 +353,8 @@ class Speculation:
                 self._known.clear()
         if not this.made or not delivered:
             return None
-        self._on_fold(this.made)
         folded = self.fold(this)
+        self._on_fold(this.made, folded, time.monotonic() - this.began)
         with self._lock:
             if self._settling and folded:
                 self._settling.made(folded.lookups)

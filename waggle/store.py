@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from waggle import files, locate, singlefile, skillfile
+from waggle import files, locate, singlefile, skillfile, skilltext
 from waggle._defaults import SKILL_FILE_BYTES
 from waggle.errors import SkillFileError
 from waggle.routes import Disabled, Route, Scope, check_skill_name
@@ -197,7 +197,7 @@ class Store:
             OSError: the directory is there and cannot be read.
         """
         rows = [
-            Meta(route.name, skillfile.describe(route), run_script(route, self.tools), self.path_of(route.name))
+            Meta(route.name, skilltext.describe(route), run_script(route, self.tools), self.path_of(route.name))
             for route in load_routes(self)
         ]
         return sorted(rows, key=lambda row: row.name)

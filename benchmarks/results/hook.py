@@ -19,7 +19,7 @@ from benchmarks.results.jobs import FOLDS, Job, Workplace
 from benchmarks.results.rows import COUNTED, DEFAULT, TOKENS
 from benchmarks.results.tables import HEAD, cells, table
 from waggle.evaluate import Report, bootstrap, replay_trace
-from waggle.playback import directory_of
+from waggle.playback import arguments_of, directory_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def makes(call: Call, directory: str, tools: ToolTable) -> bool:
     """
     if call.tool not in _MADE or not directory:
         return False
-    _, values = tools.spoken(call.tool, dict(call.args))
+    _, values = tools.spoken(call.tool, arguments_of(call, tools))
     return all(_is_inside(value, directory) for value in values.values() if isinstance(value, str))
 
 

@@ -17,7 +17,7 @@ from waggle import (
     locate,
     project_store,
     read_ledger,
-    skillfile,
+    skilltext,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def test_a_listing_has_name_description_script_and_path_and_no_switched_off_skil
     store.disable(OPEN.name, "failed", AT)
     (meta,) = store.metas()
     assert (meta.name, meta.path) == (LOOK.name, store.directory / LOOK.name)
-    assert meta.description == skillfile.describe(LOOK)
+    assert meta.description == skilltext.describe(LOOK)
     assert meta.script is not None
     assert "cat -- './README.md'" in meta.script
 

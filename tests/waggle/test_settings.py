@@ -69,6 +69,7 @@ def test_every_knob_of_a_manager_that_a_user_may_turn_arrives_there() -> None:
         threshold=0.18,
         min_sessions=19,
         control_share=0.2,
+        telemetry=False,
         seed=21,
     )
     config = settings.manager_config()
@@ -228,7 +229,7 @@ def test_the_users_word_makes_a_tool_a_read() -> None:
     assert Settings(tools_allow=("query",)).tool_table().effect("query", {}) is Effect.READ
 
 
-@pytest.mark.parametrize("name", ["learn", "replay"])
+@pytest.mark.parametrize("name", ["learn", "replay", "telemetry"])
 def test_a_project_cannot_switch_on_what_the_user_has_switched_off(user_file: Path, project: Path, name: str) -> None:
     locate.project_config_file(project).write_text(f"{name} = true\n")
     assert getattr(load_settings(project).settings, name) is True

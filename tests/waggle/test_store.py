@@ -85,7 +85,7 @@ def test_a_persons_prose_and_keys_survive_when_counts_are_added(store: Store) ->
 def test_an_edit_inside_the_generated_part_stays_and_is_reported(store: Store) -> None:
     store.promote(LOOK)
     skill = store.path_of(LOOK.name) / "SKILL.md"
-    edited = skill.read_text().replace("Lookups, in order", "First look here, in this order")
+    edited = skill.read_text().replace("## Lookups", "## First look here, in this order")
     skill.write_text(edited)
     assert store.promote(LOOK).status is Status.EDITED
     assert skill.read_text() == edited

@@ -50,10 +50,10 @@ named = click.option(
 )
 
 
-def to_directory(about: str, *, required: bool = False, default: Path | None = None) -> Callable[[_F], _F]:
+def to_directory(about: str, *, default: Path | None = None) -> Callable[[_F], _F]:
     """``--to DIR``; the text says what happens without it."""
     # A default of None would count as given.
-    given: dict[str, Any] = {"default": default} if default else {"required": required}
+    given: dict[str, Any] = {"default": default} if default else {}
     return click.option("--to", type=click.Path(path_type=Path), metavar="DIR", help=about, **given)
 
 

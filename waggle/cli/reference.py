@@ -172,12 +172,15 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         **{f"skills[].{key}": about for key, about in _RATE_KEYS.items()},
     },
     "export": {
+        "check": "whether it was only looked what is there",
         "dry_run": "whether nothing was written",
-        "to": "the folder given",
+        "to[]": "the folders",
         "skills[].name": "the skill",
-        "skills[].status": "`new`, `updated`, `unchanged`, `skipped` or `refused`",
-        "skills[].to": "the folder of its copy",
-        "skills[].reason": "why it was skipped or refused; else empty",
+        "skills[].status": "`new`, `updated`, `unchanged`, `stale`, `removed`, `skipped` or `refused`; with `--check` "
+        "`missing`, `behind`, `current`, `stale`, `skipped` or `refused`",
+        "skills[].form": "`link` or `copy`; empty where nothing is written",
+        "skills[].to": "its folder, or link, there",
+        "skills[].reason": "why it is updated, stale, skipped or refused, or has another name there; else empty",
     },
     "gc": {
         "dry_run": "whether nothing was changed",

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import UTC
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from waggle import _render, files, jsonvalue, skillfile
+from waggle import _render, files, jsonvalue, skillfile, skilltext
 from waggle._defaults import EXIT_OK, EXIT_PROBLEMS, SKILL_FILE_BYTES
 from waggle.cli import options
-from waggle.cli.copying import apply_copies, plan_copies
 from waggle.cli.effect import settled_json
 from waggle.cli.place import open_place, stats_of, texts
 from waggle.errors import SkillFileError
+from waggle.exports import HOSTS, Form, apply_exports, folder_of_host, plan_exports
 from waggle.ledger import Stat
+from waggle.routes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from waggle.jsonvalue import JsonObject
-    from waggle.routes import Route, Scope
+    from waggle.routes import Route
     from waggle.store import Store
 
 __all__ = ["Found", "export", "find_skill", "ls", "ranked", "show"]
@@ -56,7 +58,7 @@ class Found:
             "seen": route.count,
             "sessions": route.support,
             "disabled": route.disabled.reason if route.disabled else None,
-            "description": skillfile.describe(route),
+            "description": skilltext.describe(route),
             "path": str(self.store.path_of(route.name)),
         }
 
@@ -135,7 +137,7 @@ def ls(*, directory: Path, scope: Scope | None, as_json: bool) -> int:
 
 def _row(found: Found) -> list[str]:
     route, stat = found.route, found.stat
-    about = skillfile.describe(route).rpartition(". ")[0]  # the last sentence is the same for all: when to use it
+    about = skilltext.about(route)
     if route.disabled:
         about = f"(switched off: {route.disabled.reason}) {about}"
     numbers = (stat.used, stat.detours, stat.saved_tokens, stat.spent_tokens, stat.fails, route.count)
@@ -210,31 +212,68 @@ def _stat_json(stat: Stat) -> JsonObject:
 
 # --- export ---------------------------------------------------------------------------------------------------
 
+#: What ``--check`` says of what ``export`` would do.
+_FOUND: Final = {"new": "missing", "updated": "behind", "unchanged": "current"}
+_EXPORT_COLUMNS: Final = tuple(_render.Column(title) for title in ("status", "form", "folder", "why"))
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@options.to_directory("Where the agent looks for skills, such as .claude/skills. Required.", required=True)
+@click.option(
+    "--to",
+    "places",
+    multiple=True,
+    metavar="claude|agents|DIR",
+    help="Where agents look: .claude/skills, .agents/skills, or any folder; may be given several times. Default: both.",
+)
+@click.option("--link", "form", flag_value="link", help="Link each skill. Default: where both are in one tree.")
+@click.option("--copy", "form", flag_value="copy", help="Copy each skill. Default: where a link would not hold.")
+@click.option("--check", is_flag=True, help="Only say what is missing, behind, edited or stale; exit code 1 if any is.")
+@click.option("--prune", is_flag=True, help="Remove exports whose skill is gone or switched off.")
 @options.project
-@options.scope("Only the project's skills, or only the user's. Default: both; of equal names the project's.")
+@options.scope("The project's skills to the project's folders, or the user's to the user's. Default: the project's.")
 @options.dry_run
 @options.as_json
 def export(
-    *, names: tuple[str, ...], to: Path, directory: Path, scope: Scope | None, dry_run: bool, as_json: bool
+    *,
+    names: tuple[str, ...],
+    places: tuple[str, ...],
+    form: Form | None,
+    check: bool,
+    prune: bool,
+    directory: Path,
+    scope: Scope | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
-    """Copy skills to where an agent looks.
+    """Put skills where agents look for them.
 
-    Without a NAME, copies all that are not switched off. A copy made earlier is brought up to date, so edit the skill
-    and not its copy. A folder that is no copy of the skill is never touched: it is named, and the exit code is 1.
+    Without a NAME, exports all that are not switched off, as relative links, or as copies that are brought up to date.
+    Edit the skill and not its copy: a copy that was edited is named and left alone, and the exit code is 1. What is not
+    ours is never touched: a skill whose name is taken there gets another one, which ends in -waggle.
     """
-    copies = plan_copies(open_place(directory).stores(scope), to, names)
-    if not dry_run:
-        apply_copies(copies)
+    place = open_place(directory)
+    scope = scope or Scope.PROJECT
+    wanted = [folder_of_host(name, place.project, scope) for name in places or HOSTS]
+    folders = dict.fromkeys(Path(os.path.realpath(folder)) for folder in wanted)  # one may be a link to another
+    exports = [each for folder in folders for each in plan_exports(place.store(scope), folder, names, form=form)]
+    if not (check or dry_run):
+        exports = apply_exports(exports, prune=prune)
+
+    def said(status: str) -> str:
+        return _FOUND.get(status, status) if check else "removed" if prune and status == "stale" else status
+
+    rows = [[said(each.status), each.form or "", str(each.to), each.reason] for each in exports]
     if as_json:
+        keys = ("status", "form", "to", "reason")
         shown: list[jsonvalue.JsonValue] = [
-            {"name": copy.name, "status": copy.status, "to": str(copy.to), "reason": copy.reason} for copy in copies
+            {"name": each.name, **dict(zip(keys, row, strict=True))} for each, row in zip(exports, rows, strict=True)
         ]
-        _render.document({"dry_run": dry_run, "to": str(to), "skills": shown})
+        to: list[jsonvalue.JsonValue] = [str(folder) for folder in folders]
+        _render.document({"check": check, "dry_run": dry_run, "to": to, "skills": shown})
+    elif rows:
+        _render.out(_render.table(_EXPORT_COLUMNS, rows))
     else:
-        rows = [[copy.status, str(copy.to), copy.reason] for copy in copies]
-        _render.out(_render.table([_render.Column(title) for title in ("status", "folder", "why")], rows))
-    return EXIT_PROBLEMS if any(copy.status == "refused" for copy in copies) else EXIT_OK
+        _render.note("There are no skills to export; `waggle ls` lists what there is.")
+    wrong = {"refused", "new", "updated", "stale"} if check else {"refused"}
+    return EXIT_PROBLEMS if any(each.status in wrong for each in exports) else EXIT_OK

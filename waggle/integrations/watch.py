@@ -9,6 +9,7 @@ Not responsible for how a framework spells any of this.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from waggle import jsonvalue
@@ -17,15 +18,18 @@ from waggle.manager import Manager
 from waggle.speculation import is_following
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from waggle.session import Session
     from waggle.speculation import AsyncRun, Run
 
-__all__ = ["Watch", "Watched", "hint_of", "result_of", "text_of"]
+__all__ = ["NOT_HERE", "Watch", "Watched", "hint_of", "result_of", "text_of"]
+
+#: What came of a lookup whose tool this agent does not have, which is no failure of the route that proposed it.
+NOT_HERE: Final = Result("no tool of this agent", ok=False, outcome=Outcome.CANCELLED)
 
 #: Names under which frameworks keep a server's hint, or their own, that a tool only reads.
-_HINTS: Final = ("readOnlyHint", "read_only_hint", "read_only")
+_HINTS: Final = ("read_only_hint", "readOnlyHint", "read_only")
 
 
 class Watch:
@@ -59,14 +63,39 @@ class Watch:
         Returns:
             The call; None inside a lookup, which is nobody's call.
         """
+        watched = self.begun(conversation, tool, args, call_id=call_id, reads=reads)
+        if watched:
+            watched.start()
+        return watched
+
+    def begun(
+        self,
+        conversation: str | None,
+        tool: str,
+        args: Mapping[str, object] | None,
+        *,
+        call_id: str | None = None,
+        reads: bool | None = None,
+    ) -> Watched | None:
+        """Find a call again that `begin` announced, where nothing can be kept until it ends: by its id.
+
+        Takes what `begin` takes, and returns what it does. Of a call that was never announced, it is as if it had
+        begun now.
+        """
         if is_following():
             return None
         if reads is not None:
             self.manager.tools.hint(tool, read_only=reads)
-        session = self.manager.session(conversation or "")
         call = Call(tool, args or {}, call_id, reads=None if args is not None else False)
-        session.start(call)
-        return Watched(session, call)
+        return Watched(self.manager.session(conversation or ""), call)
+
+    @contextmanager
+    def safely(self) -> Iterator[None]:
+        """Keep a block of an adapter from raising into its framework: what it raises is counted, and ends the block."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self.manager.note_fault("integration", error)
 
     def hear(self, conversation: str | None, text: str, role: str = "user") -> None:
         """Take in what was said; see `waggle.Session.hear`."""
@@ -78,27 +107,36 @@ class Watch:
 
 
 class Watched:
-    """A call that has begun. One of `ended` and `raised` is told once; a result may be followed then."""
+    """A call that has begun. One of `ended`, `raised` and `unanswered` is told once; a result may be followed then."""
 
     def __init__(self, session: Session, call: Call) -> None:
         self._session = session
         self._call = call
         self._follows = False
 
-    def ended(self, value: object, *, ok: bool = True) -> None:
+    def start(self) -> None:
+        """Announce it; `Watch.begin` does."""
+        self._session.start(self._call)
+
+    def ended(self, value: object, *, ok: bool = True, structured: object = None) -> None:
         """Take in what the tool has returned, as the model sees it.
 
         Args:
             value: a text, a list of content blocks, or what JSON can hold; see `result_of`.
             ok: False when it reports an error.
+            structured: the structured value, where the tool gave one beside its text.
         """
-        self._session.observe(self._call, result_of(value, ok=ok))
+        self._session.observe(self._call, result_of(value, ok=ok, structured=structured))
         self._follows = ok
 
     def raised(self, error: BaseException) -> None:
         """Take in that the tool has raised; what is no `Exception` counts as cancelled."""
         outcome = Outcome.TOOL_ERROR if isinstance(error, Exception) else Outcome.CANCELLED
         self._session.observe(self._call, Result(f"{type(error).__name__}: {error}", ok=False, outcome=outcome))
+
+    def unanswered(self) -> None:
+        """Take in that this is all that will be known of it, such as when the tool asks a question instead."""
+        self._session.observe(self._call, Result(ok=False, outcome=Outcome.CANCELLED))
 
     def follow(self, run: Run) -> str:
         """Make the lookups that usually come next; see `waggle.Session.follow`.
@@ -115,10 +153,13 @@ class Watched:
         return fold.text.lstrip("\n") if fold else ""
 
 
-def result_of(value: object, *, ok: bool = True) -> Result:
+def result_of(value: object, *, ok: bool = True, structured: object = None) -> Result:
     """What a tool returned, as waggle takes it: its text, and beside it the value that is no text."""
+    if structured is not None:
+        result, beside = result_of(value, ok=ok), result_of(structured)
+        return Result(result.text if value else beside.text, ok, value=beside.value)
     if isinstance(value, str):
-        return Result(value, ok)
+        return Result(str(value), ok)
     try:
         content, _ = jsonvalue.to_json(value)
     except Exception:  # noqa: BLE001 - anybody's object

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["is_codex", "read_codex"]
 
-_WRAPPED: Final = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
-_CALLS: Final = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
-_OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+_WRAPPED: Final = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 
 #: How a message begins that the host wrote in the user's name.
 _HOST_SAID: Final = (

@@ -29,7 +29,7 @@ _KINDS: Final = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "con
 _DEPTH_LIMIT: Final = 100
 
 #: How OpenAI Agents marks its records.
-_AGENTS_RECORDS: Final = frozenset({"trace", "trace.span"})
+_AGENTS_RECORDS: Final = ("trace", "trace.span")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,10 @@ from tests.waggle.cli.support import (
     LIST,
     LOAD,
     NOW,
-    OLD,
-    TWIN,
     Home,
-    edit,
     ran,
     ran_json,
     run,
-    snapshot,
     tidy,
 )
 from waggle import (
@@ -29,7 +25,6 @@ from waggle import (
     LedgerEntry,
     Route,
     _defaults,
-    skillfile,
 )
 from waggle.routes import RouteStep
 
@@ -160,86 +155,3 @@ def test_a_skill_without_its_text_says_so(full: Home) -> None:
     result = run("show", LOAD.name)
     assert result.exit_code == _defaults.EXIT_SKILL
     assert "SKILL.md is missing" in result.stderr
-
-
-# --- export ---------------------------------------------------------------------------------------------------
-
-
-def statuses(*args: object, code: int = 0) -> dict[str, str]:
-    return {each["name"]: each["status"] for each in ran_json("export", *args, code=code)["skills"]}
-
-
-def test_export_copies_whole_skills_once(full: Home, tmp_path: Path) -> None:
-    to = tmp_path / ".claude" / "skills"
-    full.project.disable(BAD.name, "failed", NOW)
-    dry = statuses("--to", to, "--dry-run")
-    assert not to.exists()
-    assert (
-        statuses("--to", to)
-        == dry
-        == {BAD.name: "skipped"} | dict.fromkeys((LOAD.name, LIST.name, OLD.name, TWIN.name), "new")
-    )
-    source = full.project.directory / LOAD.name
-    for path in full.project.files_of(LOAD.name):
-        assert (to / LOAD.name / path.relative_to(source)).read_bytes() == path.read_bytes()
-    assert set(statuses("--to", to).values()) == {"unchanged", "skipped"}
-    edit(source / "SKILL.md", "It has no parameters", "Beware")
-    assert statuses("--to", to)[LOAD.name] == "updated"
-    assert "Beware" in (to / LOAD.name / "SKILL.md").read_text()
-
-
-@pytest.mark.parametrize("kind", ["other-skill", "no-route", "other-route", "file", "link"])
-def test_export_never_touches_a_folder_that_is_not_a_copy(full: Home, tmp_path: Path, kind: str) -> None:
-    to = tmp_path / "skills"
-    theirs = to / LOAD.name
-    if kind == "file":
-        to.mkdir()
-        theirs.write_text("mine")
-    elif kind == "link":
-        to.mkdir()
-        theirs.symlink_to(full.project.directory / LOAD.name)
-    else:
-        theirs.mkdir(parents=True)
-        (theirs / "SKILL.md").write_text("mine")
-    if kind == "no-route":
-        (theirs / "route.json").write_text("{}")
-    if kind == "other-route":
-        (theirs / "route.json").write_text(skillfile.render_route(replace(LIST, name=LOAD.name)))
-    before = snapshot(to)
-    result = run("export", "--to", to, LOAD.name)
-    assert result.exit_code == _defaults.EXIT_PROBLEMS
-    assert "is not a copy of this skill; move it away" in result.stdout
-    assert snapshot(to) == before
-
-
-def test_export_of_named_skills_says_when_one_is_missing_or_not_fit(full: Home, tmp_path: Path) -> None:
-    to = tmp_path / "skills"
-    assert statuses("--to", to, LIST.name, "--user") == {LIST.name: "new"}
-    assert run("export", "--to", to, "nothing").exit_code == _defaults.EXIT_SKILL
-    assert run("export").exit_code == _defaults.EXIT_USAGE
-    full.project.disable(BAD.name, "failed", NOW)
-    assert statuses("--to", to, BAD.name, code=1) == {BAD.name: "refused"}
-    old = replace(full.project, form="file").promote(Route("", tuple(RouteStep("ls", {"path": p}) for p in "ab")))
-    assert statuses("--to", to, old.name, code=1) == {old.name: "refused"}
-    assert statuses("--to", to)[old.name] == "skipped"
-
-
-@pytest.mark.case("HC-15")
-def test_export_does_not_follow_a_link_out_of_the_skill(full: Home, tmp_path: Path) -> None:
-    """A skill may come with a stranger's repository."""
-    (tmp_path / "secret").write_text("s3cret")
-    (full.project.directory / LOAD.name / "notes.md").symlink_to(tmp_path / "secret")
-    result = run("export", "--to", tmp_path / "skills", LOAD.name)
-    assert result.exit_code == _defaults.EXIT_STORE
-    assert "leads out of" in result.stderr
-    assert not (tmp_path / "skills").exists()
-
-
-def test_an_exported_skill_is_refreshed_through_no_link(full: Home, tmp_path: Path) -> None:
-    to = tmp_path / "skills"
-    ran("export", "--to", to, LOAD.name)
-    (tmp_path / "victim").write_text("whole")
-    (to / LOAD.name / "SKILL.md").unlink()
-    (to / LOAD.name / "SKILL.md").symlink_to(tmp_path / "victim")
-    run("export", "--to", to, LOAD.name)
-    assert (tmp_path / "victim").read_text() == "whole"
