@@ -21,6 +21,7 @@ from waggle.traces import Ended, Started
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from waggle.calls import Call
     from waggle.config import ManagerConfig
     from waggle.routes import Route
     from waggle.session import Session
@@ -123,7 +124,15 @@ def learn(
     return Library(tuple(manager.learned()), manager.counts())
 
 
-def replay_trace(trace: Trace, library: Library, config: ManagerConfig, tools: ToolTable, means: Means) -> Score:
+def replay_trace(
+    trace: Trace,
+    library: Library,
+    config: ManagerConfig,
+    tools: ToolTable,
+    means: Means,
+    *,
+    makes: Callable[[Call], bool] = lambda _: True,
+) -> Score:
     """Replay one session against a fixed library; see `waggle.playback.playback`.
 
     Args:
@@ -132,6 +141,7 @@ def replay_trace(trace: Trace, library: Library, config: ManagerConfig, tools: T
         config: caps and rules.
         tools: what is known of the host's tools.
         means: from `means_of` of the sessions learned on.
+        makes: whether the host makes this lookup.
     """
     fixed = replace(config, learn=False, replay=True)
     manager = Manager(fixed, tools=tools, routes=library.routes, counts=library.counts)
@@ -145,6 +155,7 @@ def replay_trace(trace: Trace, library: Library, config: ManagerConfig, tools: T
         directory=directory,
         shell_forms=config.shell_forms,
         containment=config.containment,
+        makes=makes,
     )
 
 

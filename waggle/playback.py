@@ -23,7 +23,7 @@ from waggle.traces import split_cut
 from waggle.values import Content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from waggle.jsonvalue import JsonObject, JsonValue
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from waggle.tools import ToolTable
     from waggle.traces import Trace, TraceStep
 
-__all__ = ["Means", "Score", "call_of", "directory_of", "means_of", "playback"]
+__all__ = ["Means", "Score", "arguments_of", "call_of", "directory_of", "means_of", "playback"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ def playback(
     directory: str = "",
     shell_forms: bool = True,
     containment: bool = True,
+    makes: Callable[[Call], bool] = lambda _: True,
 ) -> Score:
     """Replay one session; strategies are asked once a turn, after its last result.
 
@@ -161,18 +162,20 @@ def playback(
         directory: where the session's relative paths count from.
         shell_forms: read shell commands as structured reads.
         containment: a lookup answers what it covers; off, only the very same call.
+        makes: whether the host makes this lookup; one that it does not make fails, and counts for nothing.
     """
     recorded = _Recorded(trace, tools, directory, shell_forms=shell_forms, containment=containment)
-    return _Playback(trace, recorded, means).score(session, tools)
+    return _Playback(trace, recorded, means, makes).score(session, tools)
 
 
 class _Playback:
     """One walk through a recorded session."""
 
-    def __init__(self, trace: Trace, recorded: _Recorded, means: Means) -> None:
+    def __init__(self, trace: Trace, recorded: _Recorded, means: Means, makes: Callable[[Call], bool]) -> None:
         self._trace = trace
         self._recorded = recorded
         self._means = means
+        self._makes = makes
         self._made: dict[int, _Made] = {}  # by number; those since the last write can still be used
         self._all: list[_Made] = []
         self._known = Coverage()  # what was read or looked up since the last write
@@ -249,6 +252,8 @@ class _Playback:
 
         def run(tool: str, args: dict[str, Any]) -> Result:
             given = {name: jsonvalue.to_json(value)[0] for name, value in args.items()}
+            if not self._makes(Call(tool, given)):
+                return Result(ok=False)
             extents = self._recorded.covered(self._recorded.step_of(tool, given))
             result = self._likely_answer(extents, after)
             handed[id(result)] = extents
@@ -256,7 +261,8 @@ class _Playback:
 
         fold = session.follow(run)
         for lookup in fold.lookups if fold else ():
-            assert lookup.result is not None  # noqa: S101 - a folded lookup has one; this tells the type checker
+            if id(lookup.result) not in handed:  # it was not made
+                continue
             extents = handed[id(lookup.result)]
             made = _Made(lookup, left, self._length(lookup, extents))
             self._next += 1

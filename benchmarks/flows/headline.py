@@ -1,11 +1,11 @@
-"""The headline of the flows' page in the page of all results."""
+"""Sections of the page of all results that other commands write: the headline of the flows' page, and the hook's."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["HEADING", "PAGE", "with_headline"]
+__all__ = ["HEADING", "PAGE", "section_of", "with_headline", "with_section"]
 
 #: What a page's headline stands under.
 HEADING: Final = "## In short"
@@ -26,7 +26,17 @@ def with_headline(results: str, flows: str) -> str:
     """
     (short,) = [part.removeprefix(HEADING).strip() for part in _SECTION.split(flows) if part.startswith(f"{HEADING}\n")]
     about = f"On agents that use other tools than a shell and files; the tables are in [{PAGE}]({PAGE})."
-    headline = f"{_FLOWS}\n{about}\n\n{short}\n\n"
-    parts = [part for part in _SECTION.split(results) if not part.startswith(_FLOWS)]
+    return with_section(results, f"{_FLOWS}\n{about}\n\n{short}\n\n")
+
+
+def with_section(page: str, section: str) -> str:
+    """A page with a section after its headline, in place of the one of that heading that it had."""
+    heading = section[: section.index("\n") + 1]
+    parts = [part for part in _SECTION.split(page) if not part.startswith(heading)]
     place = next((place for place, part in enumerate(parts, 1) if part.startswith(f"{HEADING}\n")), len(parts))
-    return "".join([*parts[:place], headline, *parts[place:]])
+    return "".join([*parts[:place], section, *parts[place:]])
+
+
+def section_of(page: str, heading: str) -> str:
+    """The section of a page under a heading, empty when it has none."""
+    return next((part for part in _SECTION.split(page) if part.startswith(f"{heading}\n")), "")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.results.rows import Mode
+    from waggle.config import ManagerConfig
     from waggle.playback import Means
     from waggle.traces import Trace
 
@@ -87,10 +88,10 @@ class Measured:
     scores: tuple[Score, ...]
 
 
-def grouped(folder: Path) -> dict[str, list[Trace]]:
-    """The sessions of a folder by agent and repository, groups in the order of their names."""
+def grouped(folder: Path, files: str = CODING) -> dict[str, list[Trace]]:
+    """The sessions of a folder's files by agent and repository, groups in the order of their names."""
     groups: dict[str, list[Trace]] = {}
-    for file in sorted(folder.glob(CODING)):
+    for file in sorted(folder.glob(files)):
         for trace in read_traces(file):
             groups.setdefault(group_of(trace), []).append(trace)
     return dict(sorted(groups.items()))
@@ -132,10 +133,11 @@ class Workplace:
     Args:
         traces: folder of recorded sessions.
         kept: folder for results; another process may use it at the same time.
+        files: of recorded sessions in that folder, as a pattern.
     """
 
-    def __init__(self, traces: Path, kept: Path) -> None:
-        self.groups = grouped(traces)
+    def __init__(self, traces: Path, kept: Path, files: str = CODING) -> None:
+        self.groups = grouped(traces, files)
         self.tools = ToolTable()
         self._kept = kept
         self._parts = lru_cache(maxsize=2)(self._read_parts)
@@ -193,8 +195,12 @@ class Workplace:
         if row.counted:
             config = replace(config, threshold=counted_threshold(learned, self.tools))
         library, means = self.library(job, learn_on), self._means(job.group, tuple(learn_on))
-        scores = tuple(replay_trace(traces[index], library, config, self.tools, means) for index in replay_on)
+        scores = tuple(self.replayed(traces[index], library, config, means) for index in replay_on)
         return Measured(len(learn_on), len(library.routes), config.threshold, scores)
+
+    def replayed(self, trace: Trace, library: Library, config: ManagerConfig, means: Means) -> Score:
+        """Replay one session."""
+        return replay_trace(trace, library, config, self.tools, means)
 
     def _means_of(self, group: str, learn_on: Sequence[int]) -> Means:
         return means_of([self.groups[group][index] for index in learn_on], self.tools)

@@ -61,9 +61,10 @@ def learn_flow(
     """
     check_flow_place(out, force=force)
     with reading(sources, part, order="start" if learned.half_life else "session") as sessions:
-        can_split = sources.sessions is not None and sources.rewards is None and part.is_whole and not learned.half_life
+        plain = sources.rewards is None and sources.named is None and not learned.half_life
+        can_split = sources.sessions is not None and part.is_whole and plain
         if jobs is not None and jobs > 1 and not can_split:
-            raise UsageError("--jobs goes with all of --sessions, without --rewards and --half-life")
+            raise UsageError("--jobs goes with all of --sessions, without --rewards, --format and --half-life")
         if jobs is None:
             jobs = (os.cpu_count() or 1) if can_split and sessions.size_bytes > CORPUS_CACHE_BYTES else 1
         if jobs > 1 and sources.sessions is not None:

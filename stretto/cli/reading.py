@@ -64,6 +64,7 @@ class Reading(Corpus):
             manifest=sources.manifest,
             rewards=sources.rewards,
             domain=sources.domain,
+            named=sources.named,
             order=order,
             on_bytes=self._bytes_read,
             on_problem=self._note,

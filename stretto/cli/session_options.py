@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from stretto.cli.options import gathered
+from waggle.traces import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,7 @@ class Sources:
     manifest: Path | None = None
     rewards: Path | None = None
     domain: str | None = None
+    named: str | None = None
 
 
 def _sources(*, results: tuple[Path, ...], more: tuple[Path, ...] = (), **others: Any) -> Sources:
@@ -64,7 +66,14 @@ _SESSIONS: Final[Mapping[str, Option]] = {
         "--sessions",
         type=_FILE,
         metavar="DIR",
-        help="Session logs, canonical traces or Claude Code transcripts: a directory or a file.",
+        help="Session logs, or the recordings of other programs (see --format): a directory or a file.",
+    ),
+    "named": click.option(
+        "--format",
+        "named",
+        type=click.Choice(list(FORMATS)),
+        metavar="NAME",
+        help=f"Read --sessions as this format: {', '.join(FORMATS)}. Default: each file is what it looks like.",
     ),
     **_RESULTS,
     "otel": click.option("--otel", type=_FILE, metavar="FILE", help="An export of OpenTelemetry spans."),

@@ -1,7 +1,8 @@
 """A corpus: recorded sessions of one source, one at a time and as often as they are asked for.
 
-Sources are session logs, canonical traces and Claude Code transcripts (told apart by their content), results of
-τ-bench, and OpenTelemetry spans. Not responsible for their formats, nor for finding them (`stretto.sessions.sources`).
+Sources are session logs and what `waggle.traces` reads (told apart by their content), results of τ-bench, and
+OpenTelemetry spans, a session a trace. Not responsible for their formats, nor for finding them
+(`stretto.sessions.sources`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from stretto.errors import SessionLogError, UsageError
 from stretto.sessions.manifest import Manifest, read_manifest
 from stretto.sessions.sources import Recorded, Results, Sessions, Spans
 from waggle import files, jsonvalue
+from waggle.traces import FORMATS
 
 if TYPE_CHECKING:
     import os
@@ -161,6 +163,7 @@ def open_corpus(
     manifest: str | os.PathLike[str] | None = None,
     rewards: str | os.PathLike[str] | None = None,
     domain: str | None = None,
+    named: str | None = None,
     order: Order = "session",
     share: tuple[int, int] = (0, 1),
     on_bytes: OnBytes | None = None,
@@ -169,7 +172,7 @@ def open_corpus(
     """Open the sessions of one source; they are read when they are asked for.
 
     Args:
-        sessions: session logs, canonical traces or transcripts: a file or a directory; see
+        sessions: session logs, or traces as `waggle.traces` reads them: a file or a directory; see
             `stretto.sessions.sources.Sessions`.
         results: results files of τ-bench.
         otel: an export of OpenTelemetry spans.
@@ -178,6 +181,7 @@ def open_corpus(
         rewards: a file of rewards by session. Sessions it does not name keep theirs: the benchmark's verdict, and 1
             where there is none.
         domain: the field of work, in place of what the recordings say.
+        named: the one of `waggle.traces.FORMATS` that sessions are in, instead of looking.
         order: of the sessions in logs: by id as texts, or by the time of their start, which forgetting by half-life
             needs. Other sources give their own order.
         share: number of a part, from 0, and of parts, to read a directory of session logs in parts: together, and in
@@ -197,6 +201,9 @@ def open_corpus(
         raise UsageError(f"give sessions, results or otel, one of them; given: {' and '.join(given) or 'nothing'}")
     if tau2 is not None and not results:
         raise UsageError("tau2 says what the tools of results do; it is of no use without results")
+    if named is not None and (sessions is None or named not in FORMATS):
+        known = ", ".join(FORMATS)
+        raise UsageError(f"a format is that of sessions: {known}" if sessions else "a format goes with sessions")
     if share != (0, 1) and (sessions is None or rewards is not None):
         raise UsageError("only sessions without a file of rewards are read in parts")
     if results and (rewards is not None or manifest is not None):
@@ -204,7 +211,7 @@ def open_corpus(
     report = None if on_problem is None else _once(on_problem)
     source: Source
     if sessions is not None:
-        source = Sessions(Path(sessions), order, report, share)
+        source = Sessions(Path(sessions), order, report, share, named)
     elif otel is not None:
         source = Spans(Path(otel), report)
     else:

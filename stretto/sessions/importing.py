@@ -1,7 +1,7 @@
-"""What the importers share: a file's bytes, complaints that name the place, and ids that no two calls have.
+"""What the importers share: a file's bytes, and complaints that name the file and the place.
 
-Not responsible for any format; each importer knows its own. Foreign files are data: they are never executed, and what
-they hold is never shown in an error, only what kind of value stands where another was expected.
+Not responsible for any format; each importer knows its own. Looking into values is `waggle.traces.shapes`. Foreign
+files are data: they are never executed, and what they hold is never shown in an error.
 """
 
 from __future__ import annotations
@@ -15,34 +15,18 @@ from typing import TYPE_CHECKING, Final
 
 from stretto._defaults import IMPORT_BYTES
 from stretto.errors import SessionLogError
-from waggle import files, jsonvalue
+from waggle import files
+from waggle.traces.model import CallIds
+from waggle.traces.shapes import Misfit, list_at, object_at, text_at, value_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from waggle.jsonvalue import JsonObject, JsonValue
-
 __all__ = ["CallIds", "Misfit", "complaining", "list_at", "object_at", "read_import", "text_at", "value_of"]
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
-_NAMES: Final[dict[type, str]] = {
-    type(None): "nothing",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "an object",
-}
-
-
-class Misfit(ValueError):
-    """A value is not what the format says; the text names the place as a JSON path and what was expected there."""
-
-    def __init__(self, at: str, expected: str, found: JsonValue) -> None:
-        super().__init__(f"{at}: expected {expected}, found {_NAMES[type(found)]}")
 
 
 @contextmanager
@@ -58,47 +42,6 @@ def complaining(path: str | os.PathLike[str], line: int | None = None) -> Iterat
         raise SessionLogError(str(path), line, str(error)) from None
     except RecursionError:
         raise SessionLogError(str(path), line, "a value is nested too deeply") from None
-
-
-def object_at(value: JsonValue, at: str) -> JsonObject:
-    """The value, which must be an object.
-
-    Raises:
-        Misfit: it is none.
-    """
-    if isinstance(value, dict):
-        return value
-    raise Misfit(at, "an object", value)
-
-
-def list_at(value: JsonValue, at: str) -> list[JsonValue]:
-    """The value, which must be a list.
-
-    Raises:
-        Misfit: it is none.
-    """
-    if isinstance(value, list):
-        return value
-    raise Misfit(at, "a list", value)
-
-
-def text_at(value: JsonValue, at: str) -> str:
-    """The value, which must be a text.
-
-    Raises:
-        Misfit: it is none.
-    """
-    if isinstance(value, str):
-        return value
-    raise Misfit(at, "a text", value)
-
-
-def value_of(text: str) -> JsonValue:
-    """The JSON value a text stands for, the text itself when it stands for none."""
-    try:
-        return jsonvalue.loads(text)
-    except ValueError:
-        return text
 
 
 def read_import(path: str | os.PathLike[str]) -> bytes:
@@ -124,20 +67,3 @@ def read_import(path: str | os.PathLike[str]) -> bytes:
     if len(data) > IMPORT_BYTES:
         raise SessionLogError(name, None, f"holds more than the {IMPORT_BYTES:,} bytes that are read")
     return data.removeprefix(_BOM)
-
-
-class CallIds:
-    """Ids for the calls of one episode. Recordings repeat ids; an episode cannot, since a result is found by its id."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, int] = {}  # id -> the highest number that was put behind it
-
-    def new(self, wanted: str) -> str:
-        """The id itself, or with ``#2``, ``#3``, … behind it when an earlier call has it."""
-        name, number = wanted, self._last.get(wanted, 0)
-        while name in self._last:
-            number = max(number + 1, 2)
-            name = f"{wanted}#{number}"
-        self._last[wanted] = number
-        self._last.setdefault(name, 0)
-        return name

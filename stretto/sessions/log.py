@@ -67,9 +67,7 @@ _WHOLE_BYTES: Final = 4 * 1024 * 1024
 
 _Field = TypeVar("_Field")
 
-_EXPECTED: Final = (
-    "expected recorded sessions in JSON Lines: session logs, canonical traces or a Claude Code transcript"
-)
+_EXPECTED: Final = "expected recorded sessions in JSON: session logs, or another program's"
 _NAMES: Final[dict[type, str]] = {str: "a text", int: "a whole number", list: "a list of texts"}
 
 

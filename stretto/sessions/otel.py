@@ -1,52 +1,30 @@
 """Spans of agents, exported as OTLP JSON, as episodes: one for each trace.
 
-The names are those of OpenTelemetry's semantic conventions for generative AI, of the version in `CONVENTIONS`; other
-attributes and other spans are passed over. Not responsible for the form of an export (`stretto.sessions.otlp`), nor for
-the kinds of the tools: spans do not say them, so learning from spans needs a manifest file.
+What spans mean is `waggle.traces.otel`'s, the form of an export `stretto.sessions.otlp`'s. The kinds of the tools are
+nobody's: spans do not say them, so learning from spans needs a manifest file.
 """
 
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from stretto.errors import SessionLogError
 from stretto.sessions.episode import Assistant, Episode, ToolCall, ToolResult, Usage, User
-from stretto.sessions.importing import CallIds
 from stretto.sessions.otlp import read_spans
-from waggle import jsonvalue
+from waggle.traces.otel import ATTRIBUTES, CONVENTIONS, sessions_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
     from stretto.sessions.episode import Event
-    from stretto.sessions.otlp import Span
+    from waggle.traces.otel import SpanCall, SpanSession
 
 __all__ = ["CONVENTIONS", "Coverage", "read_otel"]
 
-#: What the names of the attributes are pinned to; flows learned from spans record it.
-CONVENTIONS: Final = "OpenTelemetry GenAI semantic conventions 1.38.0"
-
-_INFERENCE: Final = frozenset({"chat", "generate_content", "text_completion"})
-_TOOL: Final = "execute_tool"
 _NS_PER_MS: Final = 1_000_000
-
-_OPERATION: Final = "gen_ai.operation.name"
-_INPUT: Final = "gen_ai.input.messages"
-_OUTPUT: Final = "gen_ai.output.messages"
-_PROMPT_TOKENS: Final = "gen_ai.usage.input_tokens"
-_COMPLETION_TOKENS: Final = "gen_ai.usage.output_tokens"
-_MODELS: Final = ("gen_ai.response.model", "gen_ai.request.model")
-_CALL_ID: Final = "gen_ai.tool.call.id"
-_CALL_TOOL: Final = "gen_ai.tool.name"
-_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
-_CALL_RESULT: Final = "gen_ai.tool.call.result"
-_ATTRIBUTES: Final = frozenset(
-    {_OPERATION, _INPUT, _OUTPUT, _PROMPT_TOKENS, _COMPLETION_TOKENS, *_MODELS}
-    | {_CALL_ID, _CALL_TOOL, _CALL_ARGUMENTS, _CALL_RESULT}
-)
 
 
 @dataclass(slots=True)
@@ -109,143 +87,38 @@ def read_otel(
             on_problem(SessionLogError(name, None, problem))
 
     counted = Coverage() if coverage is None else coverage
-    traces: dict[str, _Trace] = {}
-    for span in read_spans(path, _ATTRIBUTES, report):
-        traces.setdefault(span.trace, _Trace(span.trace, span.start)).add(span)
-    for trace in sorted(traces.values(), key=lambda trace: (trace.start, trace.id)):
-        if trace.spans:
-            yield _episode(trace, counted, report)
-            trace.spans.clear()
+    for session in sessions_of(read_spans(path, ATTRIBUTES, report), report, by_conversation=False):
+        yield _episode(session, counted)
     if counted.warning:
         report(counted.warning)
 
 
-@dataclass(slots=True)
-class _Trace:
-    id: str
-    start: int  #: of its earliest span, whatever that one is
-    spans: list[Span] = field(default_factory=list)  #: those that are looked at, in the file's order
-
-    def add(self, span: Span) -> None:
-        self.start = min(self.start, span.start)
-        if _infers(span) or _executes(span):
-            self.spans.append(span)
-
-
-def _infers(span: Span) -> bool:
-    return span.text(_OPERATION) in _INFERENCE
-
-
-def _executes(span: Span) -> bool:
-    return span.text(_OPERATION) == _TOOL
-
-
-@dataclass(slots=True)
-class _Turn:
-    """What belongs to one turn: what was said before it, the model's span if there is one, and its tools' spans."""
-
-    inference: Span | None
-    said: list[str] = field(default_factory=list)
-    tools: list[Span] = field(default_factory=list)
-
-
-def _episode(trace: _Trace, coverage: Coverage, report: Callable[[str], None]) -> Episode:
-    spans = sorted(trace.spans, key=lambda span: (span.start, span.end))
+def _episode(session: SpanSession, coverage: Coverage) -> Episode:
     events: list[Event] = []
     sent_after: dict[str, int] = {}
-    ids = CallIds()
-    for turn in _turns(spans, report):
+    for turn in session.turns:
         events.extend(User(text) for text in turn.said)
-        calls = [(span, _call(span, ids)) for span in turn.tools]
-        events.append(
-            Assistant(
-                _reply(turn.inference, report) if turn.inference else None,
-                tuple(call for _, call in calls),
-                _usage(turn.inference) if turn.inference else None,
-            )
-        )
-        events.extend(_result(span, call) for span, call in sorted(calls, key=lambda pair: pair[0].end))
-        ends = sorted(span.end for span in turn.tools)
-        for span, call in calls:
-            returned = bisect.bisect_right(ends, span.start) - (span.end <= span.start)
+        calls = tuple(ToolCall(call.id, call.tool, call.arguments) for call in turn.calls)
+        events.append(Assistant(turn.reply, calls, None if turn.tokens is None else Usage(*turn.tokens)))
+        events.extend(_result(call) for call in sorted(turn.calls, key=lambda call: call.end))
+        ends = sorted(call.end for call in turn.calls)
+        for call in turn.calls:
+            returned = bisect.bisect_right(ends, call.start) - (call.end <= call.start)
             if returned > 0:
                 sent_after[call.id] = returned
             coverage.calls += 1
-            coverage.with_arguments += span.attributes.get(_CALL_ARGUMENTS) is not None
-            coverage.with_results += span.attributes.get(_CALL_RESULT) is not None or span.failed
+            coverage.with_arguments += call.arguments is not None
+            coverage.with_results += call.result is not None or call.failed
     return Episode(
-        id=trace.id,
+        id=session.id,
         events=tuple(events),
         domain="otel",
-        agent_model=_model(spans),
-        started_ms=trace.start // _NS_PER_MS,
+        agent_model=session.model,
+        started_ms=session.start // _NS_PER_MS,
         sent_after=sent_after,
     )
 
 
-def _turns(spans: list[Span], report: Callable[[str], None]) -> list[_Turn]:
-    turns: list[_Turn] = []
-    said = 0  # messages of the user that were taken
-    for span in spans:
-        if _infers(span):
-            messages = _said(span, _INPUT, "user", report)
-            turns.append(_Turn(span, messages[said:]))
-            said = max(said, len(messages))
-        elif turns and (turns[-1].inference or span.start < max(tool.end for tool in turns[-1].tools)):
-            turns[-1].tools.append(span)
-        else:
-            turns.append(_Turn(None, tools=[span]))
-    return turns
-
-
-def _said(span: Span, name: str, role: str, report: Callable[[str], None]) -> list[str]:
-    """The texts of one role's messages, those without text left out."""
-    messages = span.json(name)
-    if messages is None:
-        return []
-    if not isinstance(messages, list):
-        report(f"span {span.id}: {name} is no list of messages (cut off?) and was passed over")
-        return []
-    texts = []
-    for message in messages:
-        if isinstance(message, dict) and message.get("role") == role:
-            parts = message.get("parts")
-            found = [
-                content
-                for part in (parts if isinstance(parts, list) else [])
-                if isinstance(part, dict)
-                and part.get("type") == "text"
-                and isinstance(content := part.get("content"), str)
-            ]
-            if found:
-                texts.append("\n".join(found))
-    return texts
-
-
-def _reply(span: Span, report: Callable[[str], None]) -> str | None:
-    return "\n".join(_said(span, _OUTPUT, "assistant", report)) or None
-
-
-def _usage(span: Span) -> Usage | None:
-    prompt = span.number(_PROMPT_TOKENS)
-    completion = span.number(_COMPLETION_TOKENS)
-    return None if prompt is None and completion is None else Usage(prompt or 0, completion or 0)
-
-
-def _model(spans: list[Span]) -> str:
-    names = (span.text(name) for span in spans if _infers(span) for name in _MODELS)
-    return next((name for name in names if name), "unknown")
-
-
-def _call(span: Span, ids: CallIds) -> ToolCall:
-    name = span.text(_CALL_TOOL) or span.name.removeprefix(f"{_TOOL} ")
-    return ToolCall(ids.new(span.text(_CALL_ID) or span.id), name, span.json(_CALL_ARGUMENTS))
-
-
-def _result(span: Span, call: ToolCall) -> ToolResult:
-    value = span.attributes.get(_CALL_RESULT)
-    if value is None:
-        content = span.message if span.failed else ""
-    else:
-        content = value if isinstance(value, str) else jsonvalue.dumps(value).decode("utf-8")
-    return ToolResult(call.id, call.name, span.failed, content)
+def _result(call: SpanCall) -> ToolResult:
+    unsaid = call.message if call.failed else ""
+    return ToolResult(call.id, call.tool, call.failed, unsaid if call.result is None else call.result)

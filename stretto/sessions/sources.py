@@ -5,7 +5,6 @@ Not responsible for the formats (a module each), nor for what is asked of all so
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
@@ -22,7 +21,8 @@ from stretto.sessions.traces import episode_of, manifest_of
 from stretto.sessions.turns import infer
 from waggle.errors import TraceError
 from waggle.files import is_leftover
-from waggle.traces import read_traces
+from waggle.traces import Coverage, read_traces, trace_files
+from waggle.traces.read import UnknownFormat, is_anything
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,6 @@ __all__ = ["OnBytes", "Recorded", "Results", "Sessions", "Source", "Spans"]
 
 #: Files beside the logs that are none: what a flow decided, and what a judge of confirmations said.
 _OTHER_LOGS: Final = (".flow.jsonl", ".confirm.jsonl")
-_SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 
 #: The reward of a session that nobody judged.
 _UNJUDGED: Final = 1.0
@@ -84,18 +83,18 @@ class Source(Protocol):
 
 
 class Sessions:
-    """Session logs, canonical traces and transcripts: one file, or those of a directory.
+    """Session logs, and what `waggle.traces` reads: one file, or those of a directory.
 
     Sessions in logs come first, in their order; then the other files by path, each in its own order. A session that
     nobody judged has the reward 1: those of logs, and interactive work in traces.
 
     Args:
-        path: a file; or a directory, of which ``*.jsonl`` and ``*.jsonl.gz`` are read, and ``subagents/*.jsonl`` in the
-            directories below it, where Claude Code writes them.
+        path: a file; or a directory, of which the files are read that `waggle.traces.trace_files` lists.
         order: of the sessions in logs.
         on_problem: called for what is left out, in a directory also for files that cannot be read.
         share: number of a part, from 0, and of parts: only that part of the sessions in logs is read, in its place in
             the order; files that are no logs are in the last part.
+        named: read every file as this one of `waggle.traces.FORMATS`; then none is taken for a log.
 
     Raises:
         SessionLogError: there is no such file, or a directory has none to read.
@@ -103,8 +102,17 @@ class Sessions:
 
     conventions: Final = ""
 
-    def __init__(self, path: Path, order: Order, on_problem: OnProblem | None, share: tuple[int, int] = (0, 1)) -> None:
+    def __init__(
+        self,
+        path: Path,
+        order: Order,
+        on_problem: OnProblem | None,
+        share: tuple[int, int] = (0, 1),
+        named: str | None = None,
+    ) -> None:
         self.files: Final = _session_files(path)
+        self._place = path
+        self._named = named
         self._share = share
         self._order: Order = order
         self._on_problem = on_problem
@@ -115,7 +123,6 @@ class Sessions:
         if self._found is None:
             self._found = self._look()
         logged, others = self._found
-        copies = _Copies(self._on_problem)
         for session in logged:
             try:
                 header, entries = session.read(self._on_problem)
@@ -126,11 +133,21 @@ class Sessions:
                 yield recorded, session.size_bytes
             if on_bytes is not None:
                 on_bytes(session.size_bytes)
-        for path in others:
+        yield from self._foreign(others, on_bytes)
+
+    def _foreign(self, paths: Sequence[Path], on_bytes: OnBytes | None) -> Iterator[tuple[Recorded, int]]:
+        """The sessions in files that are no logs."""
+        copies, coverage = _Copies(self._on_problem), Coverage()
+        for path in paths:
             try:
-                yield from self._traces(path, on_bytes, copies)
+                yield from self._traces(path, on_bytes, copies, coverage)
+            except UnknownFormat as error:
+                if path == self._place or not is_anything(path):
+                    self._pass_over(our_error(error))
             except TraceError as error:
                 self._pass_over(our_error(error))
+        if coverage.summary and self._on_problem is not None:
+            self._on_problem(SessionLogError(str(self._place), None, coverage.summary))
 
     def _pass_over(self, error: SessionLogError) -> None:
         if self._on_problem is None or len(self.files) == 1:
@@ -144,7 +161,7 @@ class Sessions:
         held = 0
         for path in self.files:
             try:
-                log = find_log(path)
+                log = None if self._named else find_log(path)
             except SessionLogError as error:
                 self._pass_over(error)
                 continue
@@ -160,12 +177,15 @@ class Sessions:
         mine = found[len(found) * part // parts : len(found) * (part + 1) // parts]
         return mine, others if part == parts - 1 else []
 
-    def _traces(self, path: Path, on_bytes: OnBytes | None, copies: _Copies) -> Iterator[tuple[Recorded, int]]:
+    def _traces(
+        self, path: Path, on_bytes: OnBytes | None, copies: _Copies, coverage: Coverage
+    ) -> Iterator[tuple[Recorded, int]]:
         report = self._on_problem
         take = None if report is None else lambda error: report(our_error(error))
-        for trace in read_traces(path, on_bytes=on_bytes, on_problem=take):
+        for trace in read_traces(path, named=self._named, on_bytes=on_bytes, on_problem=take):
             episode = episode_of(trace)
             if copies.is_new(episode, path):
+                coverage.add(trace)
                 yield Recorded(episode, manifest_of(trace)), _size(episode)
 
 
@@ -195,24 +215,19 @@ class _Copies:
 
 
 def _session_files(path: Path) -> tuple[Path, ...]:
+    if not path.exists():
+        raise SessionLogError(str(path), None, "cannot be opened: No such file or directory")
     try:
-        with os.scandir(path) as entries:
-            names = [(entry.name, entry.is_dir()) for entry in entries if not is_leftover(entry.name)]
-    except NotADirectoryError:
-        return (path,)
+        found = trace_files(path)
+    except TraceError as error:
+        raise our_error(error) from None
     except OSError as error:
         raise SessionLogError(str(path), None, f"cannot be opened: {error.strerror or error}") from None
-    found = [path / name for name, is_directory in names if not is_directory and _is_session_file(name)]
-    for name, is_directory in names:
-        if is_directory:
-            found += (path / name / "subagents").glob("*.jsonl")
-    if not found:
-        raise SessionLogError(str(path), None, "there are no recorded sessions (*.jsonl, *.jsonl.gz) in this directory")
-    return tuple(sorted(found, key=str))  # by text: a session before its sub-agents
-
-
-def _is_session_file(name: str) -> bool:
-    return name.endswith(_SUFFIXES) and not name.endswith(_OTHER_LOGS)
+    if path.is_dir():
+        found = [file for file in found if not (is_leftover(file.name) or file.name.endswith(_OTHER_LOGS))]
+        if not found:
+            raise SessionLogError(str(path), None, "there are no recorded sessions in this directory")
+    return tuple(found)
 
 
 class Results:

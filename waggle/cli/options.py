@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from waggle.routes import Scope
+from waggle.traces import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["as_json", "dry_run", "learn_share", "project", "scope", "to_directory", "traces"]
+__all__ = ["as_json", "dry_run", "learn_share", "named", "project", "scope", "to_directory", "traces"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -39,6 +40,14 @@ learn_share = click.option(
 )
 
 traces = click.argument("traces", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="TRACE...")
+
+named = click.option(
+    "--format",
+    "named",
+    type=click.Choice(list(FORMATS)),
+    metavar="NAME",
+    help=f"Read every TRACE as this format: {', '.join(FORMATS)}. Default: each file is what it looks like.",
+)
 
 
 def to_directory(about: str, *, default: Path | None = None) -> Callable[[_F], _F]:

@@ -52,10 +52,13 @@ def _table(place: Place, found: Found) -> ReachTable:
 @click.command()
 @click.argument("name")
 @click.argument("traces", type=click.Path(allow_dash=True), nargs=-1, metavar="[TRACE]...")
+@options.named
 @options.project
 @options.scope("Look only in the project's store, or only in the user's. Default: the project's, then the user's.")
 @options.as_json
-def why(*, name: str, traces: tuple[str, ...], directory: Path, scope: Scope | None, as_json: bool) -> int:
+def why(
+    *, name: str, traces: tuple[str, ...], named: str | None, directory: Path, scope: Scope | None, as_json: bool
+) -> int:
     """Show where a route's values come from, and how often that was right.
 
     With TRACE, also the single occurrences in those sessions: what the route names there, what the agent read before
@@ -66,8 +69,9 @@ def why(*, name: str, traces: tuple[str, ...], directory: Path, scope: Scope | N
     listed: list[Occurrence] = []
     problems: list[TraceError] = []
     if traces and found.route.after:
-        with reading(traces, "reading") as (sessions, problems):
-            listed = occurrences(found.route, sessions, place.tools)
+        with reading(traces, "reading", named) as given:
+            listed = occurrences(found.route, given.sessions, place.tools)
+        problems = given.problems
     table = _table(place, found)
     if as_json:
         _render.document({**_why_json(found.route, table, listed), "problems": texts(problems)})
@@ -158,11 +162,19 @@ def _why_json(route: Route, table: ReachTable, listed: list[Occurrence]) -> Json
 @click.argument("name")
 @options.traces
 @click.option("--at", type=click.IntRange(min=0), metavar="CALL", help="Only after this call, counted from 0.")
+@options.named
 @options.project
 @options.scope("Look only in the project's store, or only in the user's. Default: the project's, then the user's.")
 @options.as_json
 def why_not(
-    *, name: str, traces: tuple[str, ...], at: int | None, directory: Path, scope: Scope | None, as_json: bool
+    *,
+    name: str,
+    traces: tuple[str, ...],
+    at: int | None,
+    named: str | None,
+    directory: Path,
+    scope: Scope | None,
+    as_json: bool,
 ) -> int:
     """Say why a route was or was not made in recorded sessions.
 
@@ -174,8 +186,8 @@ def why_not(
     found = find_skill(place.stores(scope), name)
     table = _table(place, found)
     answers: list[tuple[str, WhyNot]] = []
-    with reading(traces, "reading") as (sessions, problems):
-        for trace in sessions:
+    with reading(traces, "reading", named) as given:
+        for trace in given.sessions:
             told = answers_of(found.route, trace, place.tools, table, place.settings.manager_config())
             answers += [(trace.session, each) for each in told if at is None or each.call == at]
     if as_json:
@@ -183,7 +195,7 @@ def why_not(
             {"session": session, "call": each.call, "answer": each.answer.value, "detail": each.detail}
             for session, each in answers
         ]
-        _render.document({"name": name, "answers": listed, "problems": texts(problems)})
+        _render.document({"name": name, "answers": listed, "problems": texts(given.problems)})
         return EXIT_OK
     counts = Counter(each.answer for _, each in answers)
     _render.out("\n".join(f"{counts[answer]:>6}  {answer.value}" for answer in Answer if counts[answer]))

@@ -38,6 +38,13 @@ _RULE_KEYS: Final = {
     "tokens_spent": "tokens spent",
     "fired": "lookups by route name",
 }
+_RECORDED: Final = {
+    "recorded.calls": "calls in the recordings",
+    "recorded.with_arguments": "of these, with whole arguments; the others are never made again",
+    "recorded.with_results": "of these, with a result or an error; nothing can be bound from the others",
+    "recorded.shortened": "of those with a result, with one that is incomplete",
+}
+
 _RESULTS: Final = {
     "rules[].name": "a column of the table",
     "rules[].title": "its heading",
@@ -85,12 +92,14 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "skills[].steps": "lookups in it",
         "skills[].seen": "occurrences when it was learned",
         "skills[].sessions": "sessions they were in",
+        **_RECORDED,
         "problems[]": "what of the recordings was left out, `path:line: problem`",
     },
     "replay": {
         "learn_share": "share of the tasks learned on; null with `--learn`",
         "left_out": "sessions to learn on whose task is replayed",
         **_RESULTS,
+        **_RECORDED,
         "problems[]": "what of the recordings was left out, `path:line: problem`",
     },
     "ls": {

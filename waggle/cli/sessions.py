@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ from waggle.cli.place import counted, open_place, texts
 from waggle.errors import TraceError
 from waggle.routes import Scope
 from waggle.store import Store
-from waggle.traces import read_traces, trace_files
+from waggle.traces import Coverage, read_traces, trace_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,9 +37,29 @@ _NOTES: Final = 20  #: problems of recordings that are told one by one; the rest
 # --- reading --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Sessions that are being read.
+
+    Attributes:
+        sessions: one after another.
+        problems: what had to be left out so far.
+        coverage: what was recorded of their calls so far.
+    """
+
+    sessions: Iterator[Trace]
+    problems: list[TraceError]
+    coverage: Coverage
+
+
 @contextmanager
-def reading(paths: Sequence[str], what: str) -> Iterator[tuple[Iterator[Trace], list[TraceError]]]:
-    """Sessions of several files, with a progress bar over bytes, and what had to be left out, which is told at the end.
+def reading(paths: Sequence[str], what: str, named: str | None = None) -> Iterator[Reading]:
+    """Sessions of several files, with a progress bar over bytes; what they lack is told at the end.
+
+    Args:
+        paths: files and directories.
+        what: is being done, for the bar.
+        named: the format they are in, None to look.
 
     Raises:
         TraceError: a path does not exist or holds something else, or standard input is closed.
@@ -46,17 +67,20 @@ def reading(paths: Sequence[str], what: str) -> Iterator[tuple[Iterator[Trace], 
     if "-" in paths and sys.stdin is None:
         raise TraceError("-", None, "standard input is closed")
     problems: list[TraceError] = []
+    coverage = Coverage()
     with _render.progress(what, _size(paths)) as done:
 
         def sessions() -> Iterator[Trace]:
             for path in paths:
-                yield from read_traces(path, on_bytes=done, on_problem=problems.append)
+                yield from read_traces(path, named=named, on_bytes=done, on_problem=problems.append)
 
-        yield sessions(), problems
+        yield Reading(coverage.counting(sessions()), problems, coverage)
     for problem in problems[:_NOTES]:
         _render.note(str(problem))
     if len(problems) > _NOTES:
         _render.note(f"... and {len(problems) - _NOTES} more such problems; --json lists them all")
+    if coverage.summary:
+        _render.note(coverage.summary)
 
 
 def _size(paths: Sequence[str]) -> int | None:
@@ -70,13 +94,21 @@ def _size(paths: Sequence[str]) -> int | None:
 
 @click.command()
 @options.traces
+@options.named
 @options.project
 @options.scope("Learn into the project's store, or into the user's. Default: project.")
 @options.to_directory("Learn into this folder instead: DIR/NAME/SKILL.md, and DIR/ledger.jsonl.")
 @options.dry_run
 @options.as_json
 def mine(
-    *, traces: tuple[str, ...], directory: Path, scope: Scope | None, to: Path | None, dry_run: bool, as_json: bool
+    *,
+    traces: tuple[str, ...],
+    named: str | None,
+    directory: Path,
+    scope: Scope | None,
+    to: Path | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Learn routes from recorded sessions.
 
@@ -85,9 +117,9 @@ def mine(
     """
     place = open_place(directory)
     store = Store(to, to / "ledger.jsonl", tools=place.tools) if to else place.store(scope or Scope.PROJECT)
-    with reading(traces, "mining") as (sessions, problems):
+    with reading(traces, "mining", named) as found:
         mined, count = mine_into(
-            sessions,
+            found.sessions,
             store,
             place.settings.manager_config(),
             tools=place.tools,
@@ -104,7 +136,8 @@ def mine(
                 "sessions": count,
                 "store": str(store.directory),
                 "skills": skills,
-                "problems": texts(problems),
+                "recorded": found.coverage.as_json(),
+                "problems": texts(found.problems),
             }
         )
         return EXIT_OK
@@ -151,10 +184,17 @@ def _mined_summary(mined: Sequence[Mined], count: int, store: Store, *, dry_run:
     "Default: learn on a share of TRACE... itself.",
 )
 @options.learn_share
+@options.named
 @options.project
 @options.as_json
 def replay(
-    *, traces: tuple[str, ...], learn_from: tuple[str, ...], learn_share: float, directory: Path, as_json: bool
+    *,
+    traces: tuple[str, ...],
+    learn_from: tuple[str, ...],
+    learn_share: float,
+    named: str | None,
+    directory: Path,
+    as_json: bool,
 ) -> int:
     """Measure what routes would have saved.
 
@@ -169,13 +209,14 @@ def replay(
     is what detours add to every turn after them; both at four bytes a token.
     """
     place = open_place(directory)
-    with reading(traces, "reading") as (sessions, problems):
-        replayed = list(sessions)
+    with reading(traces, "reading", named) as found:
+        replayed = list(found.sessions)
+    problems = found.problems
     learned: list[Trace] | None = None
     if learn_from:
-        with reading(learn_from, "reading") as (sessions, more):
-            learned = list(sessions)
-        problems += more
+        with reading(learn_from, "reading", named) as known:
+            learned = list(known.sessions)
+        problems += known.problems
     sides = in_groups(replayed, learn_share=learn_share, learn_from=learned)
     work = sum(len(side.learn) + len(side.replay) for side in sides) * len(RULES)
     with _render.progress("replaying", work) as done:
@@ -183,8 +224,8 @@ def replay(
     left_out = sum(side.left_out for side in sides)
     if as_json:
         share = None if learn_from else learn_share
-        told = {"learn_share": share, "left_out": left_out, **results_json(groups), "problems": texts(problems)}
-        _render.document(told)
+        told = {"learn_share": share, "left_out": left_out, **results_json(groups)}
+        _render.document({**told, "recorded": found.coverage.as_json(), "problems": texts(problems)})
         return EXIT_OK
     if left_out:
         _render.note(f"left out of the learning: {counted(left_out, 'session')} of a task that is replayed")
@@ -213,8 +254,8 @@ def demo(*, to: Path, as_json: bool) -> int:
     replayed. The skills of every rule are written as files; doing it again changes nothing.
     """
     sessions = shipped_sessions()
-    with reading([str(sessions)], "reading") as (found, _):
-        traces = list(found)
+    with reading([str(sessions)], "reading") as found:
+        traces = list(found.sessions)
     with _render.progress("learning and replaying", len(traces) * len(RULES)) as done:
         result = run_demo(traces, to, on_trace=_one(done))
     if as_json:

@@ -4,11 +4,15 @@
 """
 
 from waggle.traces.canonical import dump_trace
+from waggle.traces.coverage import Coverage
 from waggle.traces.cut import cut_text, split_cut
+from waggle.traces.formats import FORMATS
 from waggle.traces.model import Ended, Event, Kind, Message, Started, Trace, TraceBuilder, TraceStep
 from waggle.traces.read import read_traces, trace_files
 
 __all__ = [
+    "FORMATS",
+    "Coverage",
     "Ended",
     "Event",
     "Kind",

@@ -9,8 +9,8 @@
 ```
 
 Keys and event types that are not known come from a newer writer and are passed over. Two keys of a session (``parent``,
-``cwd``) and one of a result (``cut``, for a text that is incomplete and has no mark) are ours; they are written only
-when there is something to say.
+``cwd``) and ``cut`` of a result and of a call (a text, or arguments, that are incomplete and have no mark) are ours;
+they are written only when there is something to say.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Malformed(Exception):
 
 def is_canonical(record: JsonObject) -> bool:
     """Whether this line looks like a session in the canonical format."""
-    return isinstance(record.get("events"), list)
+    return isinstance(record.get("events"), list) and "context" not in record  # a span has events, too
 
 
 def read_canonical(records: Iterable[tuple[int, JsonObject]], problems: Problems) -> Iterator[Trace]:
@@ -109,7 +109,7 @@ def _add_call(builder: TraceBuilder, fields: dict[str, Any], place: int) -> bool
     name, tool, args, turn = fields["id"], fields["tool"], fields["args"], fields["turn"]
     if type(name) is not str or type(tool) is not str or type(args) is not dict or type(turn) is not int:
         return False
-    if not builder.call(Call(tool, args, name), turn, args_cut=has_cut(args.values())):
+    if not builder.call(Call(tool, args, name), turn, args_cut=fields.get("cut") is True or has_cut(args.values())):
         raise _Malformed(f"$.events[{place}].id: expected an id of its own, found that of an earlier call")
     return True
 
@@ -207,9 +207,12 @@ def _event(event: Event, names: dict[int, str]) -> JsonObject:
     name = names[step.started]
     if isinstance(event, Started):
         args = cast("JsonObject", dict(step.call.args))
-        return {"type": "call", "id": name, "turn": step.turn, "tool": step.call.tool, "args": args}
+        record: JsonObject = {"type": "call", "id": name, "turn": step.turn, "tool": step.call.tool, "args": args}
+        if step.args_cut and not has_cut(args.values()):
+            record["cut"] = True
+        return record
     result = cast("Result", step.result)
-    record: JsonObject = {"type": "result", "id": name, "ok": result.ok, "content": result.text}
+    record = {"type": "result", "id": name, "ok": result.ok, "content": result.text}
     if result.cut and not is_cut(result.text):
         record["cut"] = True
     return record

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from waggle.calls import Call, Result
 
-__all__ = ["Ended", "Event", "Kind", "Message", "Role", "Started", "Trace", "TraceBuilder", "TraceStep"]
+__all__ = ["CallIds", "Ended", "Event", "Kind", "Message", "Role", "Started", "Trace", "TraceBuilder", "TraceStep"]
 
 #: What a trace says of a tool: it changes nothing, it changes something, or its name does not tell.
 Kind: TypeAlias = Literal["read", "write", "generic"]
@@ -134,6 +134,23 @@ class Trace:
             if step.ended is not None:
                 order[step.ended] = Ended(step)
         return (event for event in order if event is not None)
+
+
+class CallIds:
+    """Ids for the calls of one session. Recordings repeat ids; a session cannot, since a result is found by its id."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}  # id -> the highest number that was put behind it
+
+    def new(self, wanted: str) -> str:
+        """The id itself, or with ``#2``, ``#3``, … behind it when an earlier call has it."""
+        name, number = wanted, self._last.get(wanted, 0)
+        while name in self._last:
+            number = max(number + 1, 2)
+            name = f"{wanted}#{number}"
+        self._last[wanted] = number
+        self._last.setdefault(name, 0)
+        return name
 
 
 class TraceBuilder:

@@ -137,9 +137,9 @@ def test_escaped_surrogates_are_read(saved: Callable[[bytes], Path]) -> None:
         pytest.param(DATA.decode().encode("utf-16"), id="utf-16"),
         pytest.param(b"\x89PNG\r\n\x1a\n" + bytes(1000), id="image"),
         pytest.param(bytes(1000), id="zeros"),
-        pytest.param(b'{"timestamp":"t","type":"response_item","payload":{}}\n' * 3, id="another-agents-log"),
+        pytest.param(b'{"timestamp":"t","kind":"step","body":{}}\n' * 3, id="another-agents-log"),
         pytest.param(b'{"a":1}\n' * 1_000, id="other-json-lines"),
-        pytest.param(b'{\n  "session": "s",\n  "events": []\n}\n', id="indented-json"),
+        pytest.param(b'{\n  "session": "s",\n  "steps": []\n}\n', id="indented-json"),
     ],
 )
 def test_a_file_of_another_kind_is_one_clear_error(saved: Callable[[bytes], Path], data: bytes) -> None:
@@ -268,7 +268,7 @@ def test_a_file_of_another_kind_in_a_directory_is_reported_and_the_rest_is_read(
         pytest.param(lambda _: None, "there is no such file or directory", id="missing"),
         pytest.param(
             lambda path: path.mkdir(),
-            "there are no recorded sessions (*.jsonl, *.jsonl.gz) in this directory",
+            "there are no recorded sessions (*.jsonl, *.jsonl.gz, *.json, *.traj) in this directory",
             id="empty-directory",
         ),
         pytest.param(
