@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LAYERS = {
     "waggle": [
         {"cli", "_render", "integrations"},
+        {"hook"},
         {"evaluate", "playback", "receipts"},
         {"manager"},
         {"session", "curation", "accounts"},
