@@ -5,6 +5,7 @@ Not responsible for what is done about it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,8 @@ __all__ = ["HOSTS", "Event", "answer", "numbered", "read_event"]
 
 #: The hosts whose events are understood, by the name that `waggle-hook` is given.
 HOSTS: Final = ("claude-code",)
+
+_FRAME: Final = re.compile(r"<(\\*/?\\*system-reminder)", re.IGNORECASE)
 
 #: Longest addition, characters. Claude Code puts one of more than 10,000 into a file and shows its beginning.
 ADDED_CHARS: Final = 9000
@@ -148,9 +151,14 @@ def found_files(names: list[JsonValue]) -> str:
 
 
 def answer(event: Event, added: str) -> bytes:
-    """What the host is told: the text to add to the result. Nothing at all when there is none."""
+    """What the host is told: the text to add to the result. Nothing at all when there is none.
+
+    Claude Code frames the text by a tag of its own, which no file's text may end: it gets a backslash, as those of the
+    fold do.
+    """
     if not added:
         return b""
+    added = _FRAME.sub(r"<\\\1", added)
     if len(added) > ADDED_CHARS:
         raise ValueError(f"{len(added):,} characters are more than the {ADDED_CHARS:,} that a host shows")
     return jsonvalue.dumps({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": added}})

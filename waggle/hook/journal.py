@@ -65,9 +65,10 @@ class Journal:
         line: JsonObject = {
             "tool": call.tool,
             "args": redact_value(args),
-            "id": call.id,
+            "id": redact_text(call.id) if call.id else None,
             "outcome": outcome.value,
-            "text": redact_text(result.text[:HOOK_RESULT_CHARS]),
+            # Redacted first: the beginning of a secret would not be known for one.
+            "text": redact_text(result.text[: 2 * HOOK_RESULT_CHARS])[:HOOK_RESULT_CHARS],
             "cut": result.cut or len(result.text) > HOOK_RESULT_CHARS,
         }
         head = self._first_line()

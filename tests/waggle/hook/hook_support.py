@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from waggle.hook.desk import Desk
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from waggle.hook.desk import Desk
 
 
 def make_project(root: Path, files: int = 12) -> Path:
