@@ -9,7 +9,6 @@ Not responsible for how events come (`keeper`, `web`), nor for what they mean (`
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import os
@@ -18,10 +17,10 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from waggle import locate
-from waggle._defaults import HOOK_FOLD_CHARS, HOOK_FOLLOW_SECONDS, HOOK_PROJECTS, HOOK_STALE_SECONDS
+from waggle._defaults import HOOK_FOLD_CHARS, HOOK_FOLLOW_SECONDS, HOOK_PROJECTS, HOOK_STALE_SECONDS, SESSIONS
 from waggle.background import Faults
 from waggle.config import ManagerConfig
 from waggle.errors import WaggleError
@@ -32,7 +31,7 @@ from waggle.manager import Manager
 from waggle.tools import ToolTable
 
 if TYPE_CHECKING:
-    from waggle.calls import Call, Result
+    from waggle.calls import Call
     from waggle.hook.events import Event
     from waggle.session import Session
 
@@ -43,10 +42,31 @@ _log = logging.getLogger("waggle")
 _IDS: Final = 256  # latest calls of a conversation that are told from those reported twice
 
 
+class _Memory:
+    """A project's manager, made from its settings and its store as they are now, and what may be read there."""
+
+    def __init__(self, root: Path) -> None:
+        config, table = ManagerConfig(), ToolTable()
+        if locate.is_configured(root):
+            from waggle.settings import load_settings  # noqa: PLC0415 - pydantic, where nothing is set, is not needed
+
+            settings = load_settings(root).settings
+            config, table = settings.manager_config(), settings.tool_table()
+        config = replace(
+            config,
+            fold_bytes=min(config.fold_bytes, HOOK_FOLD_CHARS),
+            follow_seconds=min(config.follow_seconds, HOOK_FOLLOW_SECONDS),
+        )
+        self.reads = Reads(root, _denied(root))
+        self.tools = HookTools(self.reads, table)
+        self.manager = Manager.for_project(root, config=config, tools=self.tools)
+
+
 class _Conversation:
     """One conversation of a project: its session, its journal, and the calls it has reported."""
 
-    def __init__(self, session: Session, journal: Journal) -> None:
+    def __init__(self, memory: _Memory, session: Session, journal: Journal) -> None:
+        self.memory = memory
         self.session = session
         self.journal = journal
         self.lock = threading.Lock()  # calls are journalled and observed in one order
@@ -65,44 +85,35 @@ class _Conversation:
 
 
 class _Project:
-    """One project's manager, and its conversations."""
+    """One project's conversations, each with the memory that was made when it began."""
 
     def __init__(self, root: Path, sessions: Path, faults: Faults) -> None:
-        config, table = ManagerConfig(), ToolTable()
-        if locate.is_configured(root):
-            from waggle.settings import load_settings  # noqa: PLC0415 - pydantic, where nothing is set, is not needed
-
-            settings = load_settings(root).settings
-            config, table = settings.manager_config(), settings.tool_table()
-        config = replace(
-            config,
-            fold_bytes=min(config.fold_bytes, HOOK_FOLD_CHARS),
-            follow_seconds=min(config.follow_seconds, HOOK_FOLLOW_SECONDS),
-        )
         self._root = root
         self._sessions = sessions
         self._faults = faults
-        self._reads = Reads(root, _denied(root))
-        self._tools = HookTools(self._reads, table)
-        self.manager = Manager.for_project(root, config=config, tools=self._tools)
+        self._seen = _stamp(root)
+        self.memory = _Memory(root)
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._lock = threading.Lock()
 
     def conversation(self, name: str, cwd: str) -> _Conversation:
-        """A conversation; one that is not held is taken up from its journal."""
+        """A conversation; one that is not held is taken up from its journal, with the skills that are there now."""
         with self._lock:
             found = self._conversations.get(name)
             if found is None:
+                if (now := _stamp(self._root)) != self._seen:  # somebody has changed a skill or a setting
+                    self._seen, self.memory = now, _Memory(self._root)
                 directory = cwd or str(self._root)
                 found = _Conversation(
-                    self.manager.session(name, directory=directory),
+                    self.memory,
+                    self.memory.manager.session(name, directory=directory),
                     Journal.of(self._sessions, str(self._root), name, directory),
                 )
                 for call, result in found.journal.read():
                     found.is_new(call)
                     found.session.observe(call, result)
                 self._conversations[name] = found
-                if len(self._conversations) > self.manager.config.sessions:
+                if len(self._conversations) > SESSIONS:
                     self._conversations.popitem(last=False)
             self._conversations.move_to_end(name)
             return found
@@ -124,12 +135,10 @@ class _Project:
             conversation.session.observe(call, event.result)
         if not (follow and event.follows):
             return ""
-        self._tools.cwd = event.cwd
-        fold = conversation.session.follow(functools.partial(self._look_up, event.cwd))
+        memory = conversation.memory
+        memory.tools.cwd = event.cwd
+        fold = conversation.session.follow(lambda tool, args: memory.reads.run(tool, args, event.cwd))
         return fold.text.lstrip("\n") if fold else ""
-
-    def _look_up(self, cwd: str, tool: str, args: dict[str, Any]) -> Result:
-        return self._reads.run(tool, args, cwd)
 
     def end(self, name: str) -> None:
         """End a conversation and those of its sub-agents: what they taught is counted, and their journals go."""
@@ -138,16 +147,11 @@ class _Project:
             ended = [self._conversations.pop(each) for each in names]
         for conversation in ended:
             with conversation.lock:
-                self.manager.end(conversation.session.name)
-        if not self.manager.flush(_FLUSH_SECONDS):
-            return  # the journals stay, and are counted later
-        for conversation in ended:
+                conversation.memory.manager.end(conversation.session.name)
+            if not conversation.memory.manager.flush(_FLUSH_SECONDS):
+                continue  # the journal stays, and is counted later
             with suppress(OSError):
                 conversation.journal.remove()
-
-    def is_there(self) -> bool:
-        """Whether the project's directory still is."""
-        return self._root.is_dir()
 
 
 class Desk:
@@ -192,7 +196,7 @@ class Desk:
             if found is None:
                 found = self._projects[root] = _Project(Path(root), self._sessions, self._faults)
                 if len(self._projects) > HOOK_PROJECTS:
-                    self._projects.popitem(last=False)[1].manager.flush(_FLUSH_SECONDS)
+                    self._projects.popitem(last=False)[1].memory.manager.flush(_FLUSH_SECONDS)
             self._projects.move_to_end(root)
             return found
 
@@ -216,7 +220,7 @@ class Desk:
         found = self._faults.counts()
         with self._lock:
             for project in self._projects.values():
-                for kind, count in project.manager.faults().items():
+                for kind, count in project.memory.manager.faults().items():
                     found[kind] = found.get(kind, 0) + count
         return found
 
@@ -224,14 +228,32 @@ class Desk:
         """Write what is not written. Conversations are not ended: they are taken up again from their journals."""
         with self._lock:
             for project in self._projects.values():
-                project.manager.flush(_FLUSH_SECONDS)
+                project.memory.manager.flush(_FLUSH_SECONDS)
+
+
+def _stamp(root: Path) -> tuple[tuple[str, int], ...]:
+    """What tells whether the skills, or the settings, are as they were: their files and when each was changed."""
+    skills = root / ".waggle" / "skills"
+    paths = [*skills.glob("*/route.json"), *skills.glob("*/SKILL.md"), *skills.glob("*.md")]
+    paths += [locate.project_config_file(root), *_settings_files(root)]
+    if user := locate.user_config_file():
+        paths.append(user)
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            found.append((str(path), path.stat().st_mtime_ns))
+    return tuple(sorted(found))
+
+
+def _settings_files(root: Path) -> list[Path]:
+    places = (root / ".claude", Path.home() / ".claude")
+    return [place / name for place in places for name in ("settings.json", "settings.local.json")]
 
 
 def _denied(root: Path) -> tuple[str, ...]:
     """What the host's settings deny; a settings file that cannot be read denies every read."""
     found: list[str] = []
-    places = (root / ".claude", Path.home() / ".claude")
-    for path in (place / name for place in places for name in ("settings.json", "settings.local.json")):
+    for path in _settings_files(root):
         try:
             rules = json.loads(path.read_text(encoding="utf-8-sig")).get("permissions", {}).get("deny", [])
             found += [rule for rule in rules if isinstance(rule, str)]

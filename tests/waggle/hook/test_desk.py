@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,6 +83,26 @@ def test_a_read_that_is_known_is_not_made_again_by_the_next_keeper(root: Path, m
     agent = Agent(root, "after")
     ask(make(), agent.read(10))
     assert ask(make(), agent.grep(10)) == ""
+
+
+def test_a_skill_that_a_person_removes_acts_no_more_in_the_next_session(root: Path, make: Maker) -> None:
+    desk = make()
+    teach(desk, root)
+    assert ask(desk, Agent(root, "with").grep(10))
+    shutil.rmtree(root / ".waggle" / "skills")
+    assert ask(desk, Agent(root, "without").grep(10)) == ""
+
+
+def test_what_the_hosts_settings_deny_is_not_folded(root: Path, make: Maker) -> None:
+    desk = make()
+    teach(desk, root)
+    (root / ".claude").mkdir()
+    (root / ".claude" / "settings.json").write_text('{"permissions":{"deny":["Read(./src/m10.py)"]}}')
+    agent = Agent(root, "after")
+    assert ask(desk, agent.grep(10)) == ""
+    assert ask(desk, agent.grep(11))
+    (root / ".claude" / "settings.json").write_text('{"permissions":')  # nobody knows what it denies
+    assert ask(desk, Agent(root, "later").grep(11)) == ""
 
 
 def test_a_call_that_is_reported_twice_counts_once(root: Path, make: Maker) -> None:

@@ -159,23 +159,22 @@ def test_a_disk_that_takes_nothing_costs_one_line_and_no_call(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["codex"], ["a\nb"], ["claude-code", "more"]])
-def test_whatever_it_is_called_with_it_ends_well(home: Path, arguments: list[str]) -> None:
+@pytest.mark.usefixtures("home")
+def test_whatever_it_is_called_with_it_ends_well(arguments: list[str]) -> None:
     done = run([*HOOK, *arguments], b"{}")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert home
 
 
 @given(
     event=st.binary(max_size=200) | st.text().map(str.encode) | st.sampled_from([b"{}", b'{"session_id":', b"[]" * 50])
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_on_standard_input_end_well_and_print_nothing(home: Path, event: bytes) -> None:
+@pytest.mark.usefixtures("home")
+def test_any_bytes_on_standard_input_end_well_and_print_nothing(event: bytes) -> None:
     assert hook(event) == b""
-    assert home
 
 
-def test_standard_input_and_output_that_are_closed_end_well(home: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("home")
+def test_standard_input_and_output_that_are_closed_end_well() -> None:
     script = f"exec {sys.executable} -m waggle.hook.client claude-code <&- >&- 2>&-"
     assert subprocess.run(["sh", "-c", script], timeout=60, check=False).returncode == 0
-    assert home
-    assert tmp_path
