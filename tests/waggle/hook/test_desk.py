@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.waggle.hook.hook_support import Agent, make_project, teach, told
@@ -216,7 +216,7 @@ def test_a_foreign_state_file_is_left_alone_and_the_call_answered(
 
 
 @given(cut=st.integers(0, 2000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_journal_cut_at_any_byte_reads_as_its_beginning(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     kept = journal.Journal.of(tmp_path_factory.mktemp("cut"), "/p", "s", "/p")
     for number in range(10):
@@ -227,7 +227,7 @@ def test_a_journal_cut_at_any_byte_reads_as_its_beginning(tmp_path_factory: pyte
 
 
 @given(event=st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | inner))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_value_in_any_place_of_an_event_is_answered_with_nothing(
     tmp_path_factory: pytest.TempPathFactory, event: object
 ) -> None:

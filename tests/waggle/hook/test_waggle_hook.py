@@ -168,7 +168,9 @@ def test_whatever_it_is_called_with_it_ends_well(arguments: list[str]) -> None:
 @given(
     event=st.binary(max_size=200) | st.text().map(str.encode) | st.sampled_from([b"{}", b'{"session_id":', b"[]" * 50])
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @pytest.mark.usefixtures("home")
 def test_any_bytes_on_standard_input_end_well_and_print_nothing(event: bytes) -> None:
     assert hook(event) == b""
