@@ -1,6 +1,7 @@
 """The process that stays while agents work: it holds the managers in memory and answers what hooks hand to it.
 
-The first hook that finds none starts it; it ends when nothing was asked for half an hour. One a user and version: it
+The first hook that finds none starts it; it ends when nothing was asked for half an hour, or when
+its place is removed. One a user and version: it
 holds a lock, and who comes second hands its event to the first. What it knows is in the journals, so nothing is lost
 when it is killed.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Keeper", "main"]
 
 _START_SECONDS: Final = 10.0  # until another that was faster answers
+_LOOK_SECONDS: Final = 5.0  # between two looks whether its socket is still there
 _LOG_BYTES: Final = 256 * 1024
 _WAITING: Final = 128  # hooks that may be waiting to be accepted
 
@@ -69,7 +71,7 @@ class Keeper:
                 listening.bind(address)
                 Path(address).chmod(0o600)
                 listening.listen(_WAITING)
-                listening.settimeout(self._idle_s)
+                listening.settimeout(min(self._idle_s, _LOOK_SECONDS))
                 ready()
                 threading.Thread(target=self._settle_stale, daemon=True).start()
                 try:
@@ -81,11 +83,15 @@ class Keeper:
             self.desk.close()
 
     def _serve(self, listening: socket.socket) -> None:
+        heard = time.monotonic()
         while not self._stopping.is_set():
             try:
                 connection, _ = listening.accept()
             except TimeoutError:
-                return
+                if time.monotonic() - heard >= self._idle_s or not Path(f"{NAME}.sock").exists():
+                    return  # nothing to do, or nobody can reach it any more
+                continue
+            heard = time.monotonic()
             self._threads = [each for each in self._threads if each.is_alive()]
             thread = threading.Thread(target=self._talk, args=(connection, listening), daemon=True)
             self._threads.append(thread)

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.waggle.hook.hook_support import Agent, lessons, make_project, told
+from waggle.errors import StoreLocked
+from waggle.files import lock
 from waggle.hook import client
 from waggle.hook.journal import Journal
 
@@ -31,7 +33,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     home = tmp_path / ("long" * 30) / "waggle"  # longer than a socket's path may be
     monkeypatch.setenv("WAGGLE_HOME", str(home))
     yield home
-    run([*HOOK, "stop"])
+    stop_keepers(home / "hook")
+
+
+def stop_keepers(place: Path) -> None:
+    """Stop the keeper, and one that was only starting: until for a while nobody has held the lock."""
+    deadline, free_since = time.monotonic() + 30, time.monotonic()
+    while place.is_dir() and time.monotonic() < min(deadline, free_since + 1.5):
+        run([*HOOK, "stop"])
+        try:
+            with lock(place / client.NAME, timeout_s=0):
+                time.sleep(0.05)
+        except StoreLocked:
+            free_since = time.monotonic()
 
 
 def run(command: list[str], event: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -132,6 +146,21 @@ def _runs_keeper(entry: Path, home: Path) -> bool:
     except OSError:
         return False
     return b"waggle.hook.keeper" in command and place == home / "hook"
+
+
+def test_a_keeper_ends_when_its_place_is_removed_or_nothing_is_asked(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from waggle.hook.keeper import Keeper; "
+        "Keeper(Path(sys.argv[1]), idle_s={}).run()"
+    )
+    for number, idle in enumerate((0.2, 60)):
+        place = tmp_path / str(number)
+        place.mkdir()
+        with subprocess.Popen([sys.executable, "-c", code.format(idle), str(place)]) as keeper:
+            if idle == 60:
+                until(place / f"{client.NAME}.sock")
+                (place / f"{client.NAME}.sock").unlink()
+            assert keeper.wait(30) == 0
 
 
 def test_a_place_that_others_can_look_into_is_not_used(home: Path, tmp_path: Path) -> None:
