@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LAYERS = {
     "waggle": [
         {"cli", "_render", "integrations"},
+        {"hook"},
         {"evaluate", "playback", "receipts"},
         {"manager"},
         {"session", "curation", "accounts", "telemetry", "exports"},
@@ -39,7 +40,7 @@ LAYERS = {
         },
         {"routes", "frontmatter", "markdown"},
         {"miner", "tools", "locate", "redact", "shell", "traces", "extents", "values"},
-        {"files", "_reading", "calls", "named", "transforms"},
+        {"files", "_reading", "calls", "named", "transforms", "jsonedit"},
         {"jsonvalue"},
         {"errors", "_defaults", "_fork", "_lazy"},
     ],
@@ -56,7 +57,7 @@ LAYERS = {
         {"model"},
         {"sessions", "block"},
         {"wrapping", "configured"},
-        {"hosts", "jsonedit"},
+        {"hosts"},
         {"addresses"},
         {"errors", "_defaults", "place"},
     ],

@@ -136,6 +136,30 @@ PROMOTE_PROJECTS: Final = 2
 #: Projects remembered for that, in roots. More than a person works on; each is looked into by every ``gc``.
 KNOWN_PROJECTS: Final = 300
 
+# --- hooks -------------------------------------------------------------------------------------------------
+
+#: Longest addition to a result by a hook, characters, and bytes so that it never is longer. Claude Code puts what is
+#: longer than 10,000 into a file; the specification asks for less than 9,000.
+HOOK_FOLD_CHARS: Final = 8900
+
+#: Longest time the lookups after one call may take in a hook, seconds; the host is told to wait for five.
+HOOK_FOLLOW_SECONDS: Final = 2.0
+
+#: Text kept on disk of one result, characters. A search and a file of ordinary length are shorter.
+HOOK_RESULT_CHARS: Final = 32 * 1024
+
+#: Longest journal of a session, bytes; then its later half is kept. About a thousand calls.
+HOOK_JOURNAL_BYTES: Final = 4 * 1024 * 1024
+
+#: Seconds without an event after which the keeper ends: half an hour.
+HOOK_IDLE_SECONDS: Final = 1800.0
+
+#: Seconds without an event after which a session counts as ended: two days, as a person may come back the day after.
+HOOK_STALE_SECONDS: Final = 172_800.0
+
+#: Projects held in memory at once. Each is a few megabytes.
+HOOK_PROJECTS: Final = 16
+
 # --- effect ------------------------------------------------------------------------------------------------
 
 #: Sessions with folds, and as many without, before the difference between them gets an interval. On simulated sessions

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from stretto.cli.writing import write
 from stretto.errors import UsageError
 from stretto.hosts import INPUTS
-from stretto.jsonedit import with_member
 from waggle import files, jsonvalue
 from waggle.errors import StoreUnavailable
+from waggle.jsonedit import with_member
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

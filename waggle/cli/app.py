@@ -35,6 +35,7 @@ _HOMES: Final = {
     "doctor": "health",
     "export": "skills",
     "gc": "upkeep",
+    "init": "hosting",
     "ls": "skills",
     "mine": "sessions",
     "replay": "sessions",

@@ -215,6 +215,12 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "findings[].kind": "`problem`, `corrupt` (a ledger line that is no record) or `note`",
         "findings[].problem": "what is wrong, and what to do",
     },
+    "init": {
+        "path": "the settings file",
+        "missing[]": "events after which the hook was not run before; none when it was in place",
+        "written": "whether the file was written",
+        "backup": "where the former file is; null when none was replaced",
+    },
     "doctor": {
         "healthy": "whether there is no problem",
         "checks[].check": "what was looked at",

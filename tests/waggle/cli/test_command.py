@@ -47,7 +47,7 @@ def test_every_command_option_and_exit_code_is_documented() -> None:
     assert {code for code, _ in EXIT_CODES} == codes
     assert all(f"| {code} |" in text for code in codes)
     read = {"demo", "ls", "show", "why", "why-not", "replay", "stats", "verify", "doctor", "config"}
-    assert set(commands()) == {*read, "mine", "gc", "export"}
+    assert set(commands()) == {*read, "mine", "gc", "export", "init"}
     for name, one in commands().items():
         assert f"## waggle {name}\n" in text
         assert one.help

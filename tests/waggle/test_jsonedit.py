@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.jsonedit import with_member
 from tests.strategies import json_objects, json_values, texts
 from waggle import jsonvalue
+from waggle.jsonedit import with_member
 
 if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject, JsonValue
