@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Make the recordings beside this file with the real frameworks and models that play a script: ``regenerate.py NAME``.
 
-Its types are known only where a framework is. Run it where one is installed: `pydantic-ai-slim` or `google-adk`, each with
-`opentelemetry-sdk`; `openai-agents`; `mini-swe-agent`. Ids and times are the frameworks' own; paths are taken out.
+Its types are known only where a framework is. Run it where one is installed: `pydantic-ai-slim` or `google-adk`, each
+with `opentelemetry-sdk`; `openai-agents`; `mini-swe-agent`. Ids and times are the frameworks' own; paths are taken out.
 """
 
 from __future__ import annotations
