@@ -16,6 +16,7 @@ import anyio
 import mcp
 from mcp import ClientSession
 
+from waggle.integrations.mcp_result import added_block, taken
 from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ except ImportError:
 
 #: Longest wait for the list of tools before the first call, in seconds.
 _LIST_SECONDS: Final = 5.0
-
-#: What the resource calls itself. Nothing can be read there.
-_URI: Final = "waggle://lookups"
 
 
 class _Watching:
@@ -105,18 +103,18 @@ class _Watching:
         if getattr(result, "result_type", "complete") != "complete":  # a question, or a task
             seen.unanswered()
             return result
-        seen.ended(**_taken(result))
+        seen.ended(**taken(result))
         added = await seen.afollow(self._look_up)
         if not added:
             return result
-        content = [*result.content, _block(added, beside=_structured(result) is not None)]
+        content = [*result.content, _block(added_block(result, added))]
         return result.model_copy(update={"content": content})
 
     async def _look_up(self, name: str, args: dict[str, Any]) -> Result:
         own = name.removeprefix(self._prefix)
         if self._prefix + own != name or own not in self._hints:
             return NOT_HERE
-        return result_of(**_taken(await self._plain().call_tool(own, args)))
+        return result_of(**taken(await self._plain().call_tool(own, args)))
 
     async def _learn(self) -> None:
         """Have the server's word on its tools, once and again when it says that they have changed."""
@@ -155,20 +153,7 @@ if hasattr(mcp, "Client"):
             return {"cursor": cursor}
 
 
-def _structured(result: Any) -> Any:
-    content = getattr(result, "structured_content", None)
-    return content if content is not None else getattr(result, "structuredContent", None)
-
-
-def _taken(result: Any) -> dict[str, Any]:
-    """A result as `result_of` takes it."""
-    error = getattr(result, "is_error", None) or getattr(result, "isError", None)
-    return {"value": result.content, "ok": not error, "structured": _structured(result)}
-
-
-def _block(text: str, *, beside: bool) -> Any:
-    """The added text as a content block, beside structured content or not."""
-    if not beside:
-        return types.TextContent.model_validate({"type": "text", "text": text})
-    resource = {"uri": _URI, "mimeType": "text/plain", "text": text}
-    return types.EmbeddedResource.model_validate({"type": "resource", "resource": resource})
+def _block(block: dict[str, Any]) -> Any:
+    """A content block as the SDK holds it."""
+    kind = types.TextContent if block["type"] == "text" else types.EmbeddedResource
+    return kind.model_validate(block)
