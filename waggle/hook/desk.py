@@ -4,7 +4,7 @@ What must stay true: an event that was taken in is in the session's journal, unl
 counted and logged once; a conversation whose session is not held any more is taken up from there. What a conversation
 teaches is counted once: at its end, or when nothing was heard of it for long.
 
-Not responsible for how events come (`keeper`, `web`), nor for what they mean (`events`).
+Not responsible for how events come (`keeper`), nor for what they mean (`events`).
 """
 
 from __future__ import annotations
