@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["HEADING", "PAGE", "section_of", "with_headline", "with_section"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["FLOWS", "HEADING", "PAGE", "section_of", "with_headline", "with_section"]
 
 #: What a page's headline stands under.
 HEADING: Final = "## In short"
@@ -13,7 +16,9 @@ HEADING: Final = "## In short"
 #: The flows' page, beside the page of all results.
 PAGE: Final = "results-flows.md"
 
-_FLOWS: Final = "## Flows\n"
+#: What the flows' headline stands under.
+FLOWS: Final = "## Flows"
+
 _SECTION: Final = re.compile(r"^(?=## )", re.MULTILINE)
 
 
@@ -26,14 +31,21 @@ def with_headline(results: str, flows: str) -> str:
     """
     (short,) = [part.removeprefix(HEADING).strip() for part in _SECTION.split(flows) if part.startswith(f"{HEADING}\n")]
     about = f"On agents that use other tools than a shell and files; the tables are in [{PAGE}]({PAGE})."
-    return with_section(results, f"{_FLOWS}\n{about}\n\n{short}\n\n")
+    return with_section(results, f"{FLOWS}\n\n{about}\n\n{short}\n\n")
 
 
-def with_section(page: str, section: str) -> str:
-    """A page with a section after its headline, in place of the one of that heading that it had."""
+def with_section(page: str, section: str, *, after: Sequence[str] = (HEADING,)) -> str:
+    """A page with a section after its headline, in place of the one of that heading that it had.
+
+    Args:
+        page: the page.
+        section: with its heading.
+        after: headings; the section stands behind the last of them that the page has, else at its end.
+    """
     heading = section[: section.index("\n") + 1]
     parts = [part for part in _SECTION.split(page) if not part.startswith(heading)]
-    place = next((place for place, part in enumerate(parts, 1) if part.startswith(f"{HEADING}\n")), len(parts))
+    places = [place for place, part in enumerate(parts, 1) if part.partition("\n")[0] in after]
+    place = max(places, default=len(parts))
     return "".join([*parts[:place], section, *parts[place:]])
 
 

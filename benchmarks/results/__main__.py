@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.flows.headline import PAGE, section_of, with_headline, with_section
+from benchmarks.flows.headline import FLOWS, HEADING, PAGE, section_of, with_headline, with_section
 from benchmarks.kept import keeping, work_through
 from benchmarks.results.hook import HEADING as HOOK
 from benchmarks.results.jobs import Workplace
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 text = with_headline(text, flows.read_text(encoding="utf-8"))
             before = options.markdown.read_text(encoding="utf-8") if options.markdown.exists() else ""
             if hook := section_of(before, HOOK):
-                text = with_section(text, hook)  # measured by a command of its own
+                text = with_section(text, hook, after=(HEADING, FLOWS))  # measured by a command of its own
             options.markdown.write_text(text, encoding="utf-8", newline="\n")
         else:
             print(text)

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.flows.headline import with_section
+from benchmarks.flows.headline import FLOWS, with_section
+from benchmarks.flows.headline import HEADING as SHORT
 from benchmarks.kept import keeping, work_through
 from benchmarks.results.jobs import FOLDS, Job, Workplace
 from benchmarks.results.rows import COUNTED, DEFAULT, TOKENS
@@ -40,12 +41,12 @@ _ROWS: Final = (DEFAULT, TOKENS, COUNTED)
 _ALL_TOOLS: Final = "all reads, for comparison: "
 
 #: The tools whose reads the hook makes itself; of a shell's commands those that provably read.
-_MADE: Final = frozenset({"Read", "Grep", "Glob", "Bash"})
+_MADE: Final = frozenset({"Read", "Glob", "Bash"})
 
 _ABOUT: Final = f"""\
 What `waggle-hook` would have saved in the sessions of Claude Code, by `python -m benchmarks.results.hook`. It is
-measured as everything below, with one difference: the hook makes its lookups itself, so only `Read`, `Grep`, `Glob`
-and shell commands that provably read are made, and only where every path in them is inside the session's directory.
+measured as everything below, with one difference: the hook makes its lookups itself, so only `Read`, `Glob` and
+shell commands that provably read are made, and only where every path in them is inside the session's directory.
 Any other lookup is not made and costs nothing. No session is learned and measured: these sessions have no tasks, so
 they are dealt into {FOLDS} parts by session, and intervals come from resampling sessions."""
 
@@ -143,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         section = _section(*places)
     if options.markdown:
         page = options.markdown.read_text(encoding="utf-8")
-        options.markdown.write_text(with_section(page, section), encoding="utf-8", newline="\n")
+        options.markdown.write_text(with_section(page, section, after=(SHORT, FLOWS)), encoding="utf-8", newline="\n")
     else:
         print(section)
     return 0

@@ -68,7 +68,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FRAMEWORKS)}; all by default")
     parser.add_argument("--cache", type=Path, default=ROOT / ".integrations", help="where environments are kept")
-    parser.add_argument("--jobs", type=int, default=2, help="environments at a time (default: 2)")
+    parser.add_argument(
+        "--jobs", type=int, default=4, help="environments at a time (default: 4): mostly they wait for the network"
+    )
     parser.add_argument("--seconds", type=float, default=480, help="for each installation and each test run")
     options = parser.parse_args()
     names = options.names or list(FRAMEWORKS)
