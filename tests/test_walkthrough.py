@@ -79,7 +79,7 @@ class Reader:
         return done.output
 
     def _shell(self, command: str, given: str) -> str:
-        env = {name: os.environ[name] for name in ("PATH", "XDG_RUNTIME_DIR")} | {"LC_ALL": "C.UTF-8"}
+        env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_RUNTIME_DIR")} | {"LC_ALL": "C.UTF-8"}
         done = subprocess.run(
             ["bash", "-c", command],
             input=given,
