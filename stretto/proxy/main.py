@@ -361,10 +361,10 @@ def _header(text: str) -> tuple[str, str]:
     """A header's name and its value, which is never shown."""
     name, variable = header_of(text)
     value = os.environ.get(variable)
-    if value is None:
-        raise click.UsageError(f"--upstream-header: there is no environment variable {variable}")
+    if value is None:  # which may be the secret itself, and is not repeated
+        raise click.UsageError(f"--upstream-header {name}=VAR: there is no environment variable of the name given")
     if not value.isascii() or not value.isprintable() or not value.strip():
-        raise click.UsageError(f"--upstream-header: what {variable} holds cannot be sent as a header")
+        raise click.UsageError(f"--upstream-header {name}=VAR: what the variable holds cannot be sent as a header")
     return name.lower(), value.strip()
 
 

@@ -1,193 +1,27 @@
-"""Hosts over HTTP: who is let in, which session a request is of, what it gets, and how sessions end."""
+"""Hosts over HTTP: which session a request is of, what it gets, and how sessions end."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 
-from stretto.proxy.assembly import Assembly, Options, RecordOptions
-from stretto.proxy.http.admission import bind
-from stretto.proxy.http.listening import Listener
 from stretto.sessions.log import find_log
 from tests.conftest import ROOT
+from tests.stretto.proxy.http.site import META, SERVER, alive, ask, events, headers_of, listening, until
 from tests.stretto.proxy.relays import PATIENCE, program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
-#: A server that does what the name of the tool says.
-SERVER = program(
-    """
-import json, os, sys, threading, time
-lock = threading.Lock()
-def say(**fields):
-    with lock:
-        os.write(1, json.dumps({"jsonrpc": "2.0"} | fields).encode() + b"\\n")
-def answer(request):
-    number, method, params = request.get("id"), request.get("method"), request.get("params") or {}
-    name, n = params.get("name"), params.get("n", 0)
-    if number is None and method == "notifications/cancelled":
-        cancelled.append(params["requestId"])
-    if number is None or method is None:
-        return
-    if method == "refused":
-        return say(id=number, error={"code": -32601, "message": "no"})
-    if name == "notices":
-        for each in range(n):
-            say(method="notifications/message", params={"n": each})
-            time.sleep(params.get("pause", 0))
-    if name == "slow":
-        time.sleep(n)
-    if name == "hang":
-        return
-    if name == "die":
-        os._exit(7)
-    text = "x" * n if name == "large" else name
-    say(id=number, result={"pid": os.getpid(), "text": text, "cancelled": cancelled})
-cancelled = []
-for line in sys.stdin:
-    said = json.loads(line)
-    for request in said if isinstance(said, list) else [said]:
-        threading.Thread(target=answer, args=(request,)).start()
-"""
-)
-
-
-class Site:
-    """The proxy listening in this process, and a client."""
-
-    def __init__(self, listener: Listener, directory: Path) -> None:
-        self.listener = listener
-        self.directory = directory
-        self.client = httpx2.Client(timeout=PATIENCE)
-
-    def send(self, message: Any, session: str = "", /, **headers: str) -> httpx2.Response:
-        """Post a message, bytes as they are."""
-        body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        return self.client.post(self.listener.url, content=body, headers=_headers(session) | headers)
-
-    def stream(self, message: Any, session: str = "", /, **headers: str) -> Any:
-        """Post a message, and read the response as it comes."""
-        body = json.dumps(message).encode()
-        return self.client.stream("POST", self.listener.url, content=body, headers=_headers(session) | headers)
-
-    def begin(self, **headers: str) -> str:
-        """Begin a session; its id."""
-        return str(self.send(ask(0, "initialize"), **headers).headers["mcp-session-id"])
-
-    def logs(self) -> list[Path]:
-        """The recordings, in order."""
-        return sorted(self.directory.glob("*.jsonl"))
-
-
-def _headers(session: str) -> dict[str, str]:
-    named = {"mcp-session-id": session} if session else {}
-    return {"content-type": "application/json", "accept": "application/json, text/event-stream", **named}
-
-
-def ask(number: Any, method: str = "tools/call", /, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-
-
-def events(response: Any, count: int = 1000) -> list[tuple[str, Any]]:
-    """So many events of a stream, or all: their ids and their messages."""
-    found: list[tuple[str, Any]] = []
-    for event in httpx2.EventSource(response, max_event_size=None):
-        if event.data:
-            found.append((event.id, json.loads(event.data)))
-        if len(found) == count:
-            break
-    return found
-
-
-@contextmanager
-def listening(tmp_path: Path, command: tuple[str, ...] = SERVER, **options: Any) -> Iterator[Site]:
-    """The proxy in front of a server for each host."""
-    assembly = Assembly(Options(command, record=RecordOptions(tmp_path / "logs")))
-    given: dict[str, Any] = {"idle_s": 600.0} | options
-    listener = Listener(assembly, bind("127.0.0.1", 0), **given)
-    serving = threading.Thread(target=listener.run, daemon=True)
-    serving.start()
-    site = Site(listener, tmp_path / "logs")
-    try:
-        yield site
-    finally:
-        site.client.close()
-        listener.stop(signal.SIGTERM)
-        serving.join(PATIENCE)
-        assert not serving.is_alive()
-
-
-def until(holds: Any) -> None:
-    """Wait for something to hold; bounded."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-# --- who is let in --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 200),
-        ({"host": "localhost:1"}, 200),
-        ({"host": "[::1]:80"}, 200),
-        ({"host": "evil.example"}, 421),
-        ({"host": "127.0.0.1.evil.example"}, 421),
-        ({"host": "localhost@evil.example"}, 421),
-        ({"host": ""}, 421),
-        ({"origin": "http://localhost:6274"}, 200),
-        ({"origin": "http://evil.example"}, 403),
-        ({"origin": "http://localhost.evil.example"}, 403),
-        ({"origin": "null"}, 403),
-        ({"origin": "http://[bad"}, 403),
-    ],
-)
-def test_without_a_token_only_this_machine_and_no_web_page_of_others_is_let_in(
-    headers: dict[str, str], status: int, tmp_path: Path
-) -> None:
-    with listening(tmp_path) as site:
-        assert site.send(ask(0, "initialize"), **headers).status_code == status
-        assert len(site.logs()) == (status == 200)
-
-
-@pytest.mark.parametrize("given", ["", "Bearer ", "Bearer wrong", "bearer right-token", "right-token", "Bearer é"])
-def test_with_a_token_nobody_else_is_let_in(given: str, tmp_path: Path) -> None:
-    with listening(tmp_path, token="right-token") as site:  # noqa: S106 - is none
-        headers = {"authorization": given.encode("latin-1").decode("latin-1")} if given else {}
-        request = httpx2.Request("POST", site.listener.url, content=b"{}", headers=_headers(""))
-        for name, value in headers.items():
-            request.headers.raw.append((name.encode(), value.encode("latin-1")))
-        refused = site.client.send(request)
-        assert refused.status_code == 401
-        assert refused.headers["www-authenticate"] == "Bearer"
-        assert "right-token" not in refused.text
-        allowed = {"authorization": "Bearer right-token", "host": "public.example", "origin": "https://page.example"}
-        assert site.send(ask(0, "initialize"), **allowed).status_code == 200
+# --- sessions -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -221,9 +55,6 @@ def test_a_message_of_just_4_mib_passes(tmp_path: Path) -> None:
         session = site.begin()
         frame = len(json.dumps(ask(1, x="")))
         assert site.send(ask(1, x="y" * ((4 << 20) - frame)), session).json()["id"] == 1
-
-
-# --- sessions -------------------------------------------------------------------------------------------------------
 
 
 def test_each_session_has_a_server_and_a_recording_of_its_own_and_ends_with_its_host(tmp_path: Path) -> None:
@@ -386,7 +217,7 @@ def test_two_hundred_calls_at_once_get_their_own_answers(tmp_path: Path) -> None
         def call(number: int) -> None:
             with httpx2.Client(timeout=PATIENCE) as client:
                 body = json.dumps(ask(number, name=f"n{number}"))
-                said = client.post(site.listener.url, content=body, headers=_headers(session))
+                said = client.post(site.listener.url, content=body, headers=headers_of(session))
                 found[number] = said.json()["result"]["text"] if "json" in said.headers["content-type"] else said.text
 
         threads = [threading.Thread(target=call, args=(number,)) for number in range(200)]
@@ -440,14 +271,14 @@ def test_a_signal_ends_the_proxy_and_every_server(state: str, tmp_path: Path) ->
         url = proxy.stderr.readline().split()[-1]
 
         def send(message: Any, session: str) -> Any:
-            return client.stream("POST", url, content=json.dumps(message), headers=_headers(session))
+            return client.stream("POST", url, content=json.dumps(message), headers=headers_of(session))
 
         pid, session = 0, ""
         if state != "no session":
-            session = client.post(url, content=json.dumps(ask(0, "initialize")), headers=_headers("")).headers[
+            session = client.post(url, content=json.dumps(ask(0, "initialize")), headers=headers_of("")).headers[
                 "mcp-session-id"
             ]
-            pid = client.post(url, content=json.dumps(ask(1)), headers=_headers(session)).json()["result"]["pid"]
+            pid = client.post(url, content=json.dumps(ask(1)), headers=headers_of(session)).json()["result"]["pid"]
         if state in ("a call is open", "a stream is not read"):
             call = ask(2, name="hang") if state == "a call is open" else ask(2, name="large", n=30 << 20)
             with send(call, session) as response:
@@ -459,78 +290,3 @@ def test_a_signal_ends_the_proxy_and_every_server(state: str, tmp_path: Path) ->
             assert proxy.wait(PATIENCE) == 0
         assert not pid or not alive(pid)
         assert "Traceback" not in proxy.stderr.read()
-
-
-# --- the command line -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--listen", "0.0.0.0:0"], "--listen-token-file"),
-        (["--listen", "somewhere"], "HOST:PORT"),
-        (["--listen", "1:99999"], "HOST:PORT"),
-        (["--listen", "192.0.2.1:1", "--listen-token-file", "token"], "192.0.2.1:1"),
-        (["--listen", "0", "--listen-token-file", "none"], "cannot be read"),
-        (["--listen", "0", "--listen-token-file", "empty"], "holds no token"),
-        (["--listen", "0", "--context", "c"], "--context"),
-        (["--listen-idle", "3"], "does nothing without --listen"),
-        (["--listen", "0", "--listen-idle", "0"], "--listen-idle"),
-        (["--upstream", "ftp://x"], "http"),
-        (["--upstream", "http://x", "--", "server"], "one server"),
-        (["--upstream-header", "a=HOME"], "without --upstream"),
-        (["--upstream", "http://x", "--upstream-header", "a"], "NAME=VAR"),
-        (["--upstream", "http://x", "--upstream-header", "a b=HOME"], "NAME=VAR"),
-        (["--upstream", "http://x", "--upstream-header", "a=NOT_THERE_AT_ALL"], "NOT_THERE_AT_ALL"),
-        (["--upstream", "http://x", "--upstream-header", "a=TWO_LINES"], "cannot be sent"),
-        ([], "one server"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_and_says_what_to_do(options: list[str], said: str, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("a-token", encoding="utf-8")
-    (tmp_path / "empty").write_text("\n", encoding="utf-8")
-    command = [] if not options or "--" in options or "--upstream" in options else ["--", "server"]
-    refused = subprocess.run(
-        [sys.executable, "-m", "stretto.proxy.main", *options, *command],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TWO_LINES": "secret\nvalue"},
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert refused.returncode == 2
-    assert said in refused.stderr
-    assert "secret" not in refused.stderr
-    assert refused.stdout == ""
-
-
-def test_a_token_that_others_can_read_is_used_and_told(tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("a-token\n", encoding="utf-8")
-    token.chmod(0o644)
-    proxy = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "stretto.proxy.main",
-            "--listen",
-            "[::1]:0",
-            "--listen-token-file",
-            token,
-            "--",
-            *SERVER,
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert proxy.stderr
-    with proxy.stderr:
-        assert "chmod 600" in proxy.stderr.readline()
-        url = proxy.stderr.readline().split()[-1]
-        assert url.startswith("http://[::1]:")
-        headers = _headers("") | {"authorization": "Bearer a-token"}
-        assert httpx2.post(url, content=json.dumps(ask(0, "initialize")), headers=headers).status_code == 200
-        proxy.send_signal(signal.SIGINT)
-        assert proxy.wait(PATIENCE) == 0

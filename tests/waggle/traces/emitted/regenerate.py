@@ -112,7 +112,7 @@ def openai_agents() -> None:  # noqa: C901 - the framework's interfaces, each fi
             return ModelResponse(output=[item], usage=Usage(), response_id=None)
 
         def stream_response(self, *args: Any, **kwargs: Any) -> Any:
-            raise NotImplementedError
+            raise AssertionError("this agent is not streamed")  # the SDK wants the method to be there
 
     @function_tool
     def lookup(sku: str) -> str:
