@@ -6,6 +6,7 @@ import asyncio
 import base64
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -94,7 +95,9 @@ def serving(peer: WebPeer, errlog: Path) -> Iterator[str]:
     with errlog.open("a", encoding="utf-8") as errors:
         begun = errlog.stat().st_size
         env = {**get_default_environment(), **os.environ, **peer.env}  # in the order in which the SDK hands it on
-        process = subprocess.Popen(peer.command, env=env, cwd=peer.cwd, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(
+            peer.command, env=env, cwd=peer.cwd, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+        )
         url, until = peer.url, time.monotonic() + PATIENCE
         try:
             while not (url and _answers(url)):
@@ -105,7 +108,7 @@ def serving(peer: WebPeer, errlog: Path) -> Iterator[str]:
                 url = url or (said[1] if said else "")
             yield url
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)  # npx would leave the server behind
             process.wait(PATIENCE)
 
 
