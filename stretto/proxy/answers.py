@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stretto.sessions.wire import is_request, messages_of
+from stretto.sessions.wire import RESERVED, is_request, messages_of, meta_of
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["INVALID_REQUEST", "answers_to", "request_line", "result_to"]
 
 INVALID_REQUEST: Final = -32600  #: JSON-RPC's code
 
-_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+_VERSION: Final = f"{RESERVED}protocolVersion"
 
 
 def answers_to(message: JsonValue, answer: Callable[[JsonObject], JsonObject]) -> bytes | None:
@@ -47,9 +47,7 @@ def result_to(request: JsonObject, text: str, *, failed: bool) -> JsonObject:
         text: for the agent.
         failed: whether it reports an error.
     """
-    params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    modern: JsonObject = {"resultType": "complete"} if isinstance(meta, dict) and _VERSION in meta else {}
+    modern: JsonObject = {"resultType": "complete"} if _VERSION in meta_of(request) else {}
     result: JsonObject = {**modern, "content": [{"type": "text", "text": text}], "isError": failed}
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Self
 import stretto
 from stretto.errors import StrettoError
 from stretto.sessions.listing import Listings
+from stretto.sessions.wire import RESERVED
 from waggle import jsonvalue
 from waggle.redact import redact_text
 
@@ -35,7 +36,6 @@ __all__ = ["Listed", "ServerFault", "list_tools"]
 
 _HANDSHAKE: Final = "2025-11-25"  #: the latest version that opens with a handshake
 _MODERN: Final = "2026-07-28"
-_PREFIX: Final = "io.modelcontextprotocol/"
 _CLIENT: Final[JsonObject] = {"name": "stretto", "version": stretto.__version__}
 _NOT_FOUND: Final = -32601
 
@@ -208,13 +208,13 @@ class _Connection:
     def discover(self) -> tuple[str, str]:
         """Open with ``server/discover``, and say in every request who asks; the server's name and protocol."""
         self._meta = {
-            f"{_PREFIX}protocolVersion": _MODERN,
-            f"{_PREFIX}clientInfo": _CLIENT,
-            f"{_PREFIX}clientCapabilities": {},
+            f"{RESERVED}protocolVersion": _MODERN,
+            f"{RESERVED}clientInfo": _CLIENT,
+            f"{RESERVED}clientCapabilities": {},
         }
         result = self._ask("server/discover", {})
         meta = result.get("_meta")
-        said = meta.get(f"{_PREFIX}serverInfo") if isinstance(meta, dict) else None
+        said = meta.get(f"{RESERVED}serverInfo") if isinstance(meta, dict) else None
         return _name(said or result.get("serverInfo")), _MODERN
 
     def tools(self) -> tuple[Manifest, str]:

@@ -115,7 +115,6 @@ _OF_FLOW: Final = frozenset(
 _OF_RECORD: Final = frozenset({"domain", "agent_model", "retain_days"})
 _OF_LISTEN: Final = frozenset({"listen_token_file", "listen_idle"})
 
-
 _PATH: Final = _OwnPath()
 _SHARE: Final = _Number(0, 1)
 _SECONDS: Final = _Number(0, 3600, min_open=True)  #: no agent waits for longer

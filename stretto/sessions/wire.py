@@ -19,6 +19,7 @@ __all__ = [
     "COMMIT_ID",
     "COMMIT_TOOL",
     "LOOKUP_ID",
+    "RESERVED",
     "UNREACHED",
     "IdKey",
     "content_of",
@@ -30,7 +31,11 @@ __all__ = [
     "is_response",
     "json_text",
     "messages_of",
+    "meta_of",
 ]
+
+#: What the names begin with that the protocol reserves in ``_meta``.
+RESERVED: Final = "io.modelcontextprotocol/"
 
 #: Code of the error that a request gets whose server is gone, as MCP's own clients number a connection that was closed.
 #: From a proxy it says that nothing is known of what came of the request.
@@ -61,6 +66,13 @@ def messages_of(message: JsonValue) -> Iterator[JsonObject]:
     elif isinstance(message, list):
         for item in message:
             yield from messages_of(item) if isinstance(item, dict) else ()
+
+
+def meta_of(message: JsonObject) -> JsonObject:
+    """The ``_meta`` of a message's parameters; empty where it has none."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta if isinstance(meta, dict) else {}
 
 
 def id_key(value: JsonValue) -> IdKey | None:

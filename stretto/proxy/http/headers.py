@@ -12,7 +12,7 @@ import base64
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from stretto.sessions.wire import id_key, is_response
+from stretto.sessions.wire import RESERVED, id_key, is_response, meta_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ __all__ = ["SESSION_ID", "HeaderTable", "is_modern", "version_of"]
 
 SESSION_ID: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
-_VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+_VERSION_KEY: Final = f"{RESERVED}protocolVersion"
 _MARK: Final = "x-mcp-header"
 
 #: What a request asks for by name, by its method.
@@ -49,9 +49,7 @@ class _Marked(NamedTuple):
 
 def version_of(message: JsonObject) -> str:
     """The protocol's version that a request of the later era says it speaks; empty for any other message."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+    version = meta_of(message).get(_VERSION_KEY)
     return version if isinstance(version, str) and _PLAIN.fullmatch(version) else ""
 
 

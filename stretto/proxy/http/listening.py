@@ -27,7 +27,7 @@ from starlette.routing import Route
 from stretto.proxy.http.admission import refusal
 from stretto.proxy.http.headers import SESSION_ID, version_of
 from stretto.proxy.http.session import HttpHost
-from stretto.sessions.wire import messages_of
+from stretto.sessions.wire import RESERVED, messages_of, meta_of
 from waggle import jsonvalue
 from waggle.background import Faults
 
@@ -62,7 +62,7 @@ _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _LAST_EVENT: Final = "last-event-id"
 _HOST_SESSION: Final = "stretto-session"
-_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
+_CLIENT: Final = f"{RESERVED}clientInfo"
 
 
 class Listener:
@@ -388,7 +388,7 @@ def _client(request: Request, message: JsonValue) -> str | None:
     requests = _requests(message)
     if not requests or not all(version_of(each) for each in requests):
         return None
-    return f"{_asker(request)} {jsonvalue.canonical(_meta(requests[0]).get(_CLIENT)).decode()}"
+    return f"{_asker(request)} {jsonvalue.canonical(meta_of(requests[0]).get(_CLIENT)).decode()}"
 
 
 def _asker(request: Request) -> str:
@@ -398,12 +398,6 @@ def _asker(request: Request) -> str:
         *(request.headers.get(name, "") for name in ("authorization", "user-agent", _HOST_SESSION)),
     ]
     return hashlib.sha256("\n".join(known).encode("utf-8", "replace")).hexdigest()
-
-
-def _meta(message: JsonObject) -> JsonObject:
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta if isinstance(meta, dict) else {}
 
 
 async def _read(request: Request) -> tuple[bytes, JsonValue]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from stretto.proxy.http.pipes import LineReader, LineWriter, one_line
 from stretto.proxy.http.streams import Router
-from stretto.proxy.relay import EXIT_FAILED
 from stretto.sessions.wire import ABORTED, error_to
 from waggle import jsonvalue
 
@@ -45,7 +44,6 @@ class HttpHost:
         authorization: what the host has sent last to be let in, for a server that is reached over HTTP.
         used: when something last crossed, on the clock of `time.monotonic`.
         ended: the server has ended.
-        status: its exit status then.
     """
 
     def __init__(
@@ -64,7 +62,6 @@ class HttpHost:
         self.authorization: str | None = None
         self.used = time.monotonic()
         self.ended = asyncio.Event()
-        self.status = EXIT_FAILED
         stdin, to_relay = os.pipe()
         from_relay, stdout = os.pipe()
         self._descriptors = (stdin, stdout)
@@ -112,7 +109,7 @@ class HttpHost:
 
     def _run(self, relay: Callable[[], int]) -> None:
         try:
-            self.status = relay()
+            relay()
         except Exception as error:  # noqa: BLE001 - other sessions go on
             self._faults.note("a session failed", error)
         finally:

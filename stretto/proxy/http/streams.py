@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stretto.proxy.http.headers import is_modern
-from stretto.sessions.wire import id_key, is_response, messages_of
+from stretto.sessions.wire import RESERVED, id_key, is_response, messages_of, meta_of
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = ["Event", "Router", "Stream"]
 
 _BACKLOG_BYTES: Final = 8 * 2**20  #: that a host has still to read before its server is not read any more
 _KEPT_BYTES: Final = 4 * 2**20  #: of one stream, and of all that have ended, for when a connection broke
-_SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+_SUBSCRIPTION: Final = f"{RESERVED}subscriptionId"
 
 
 class Event(NamedTuple):
@@ -181,7 +181,7 @@ class Router:
         stream = self._new(ids, modern=any(is_modern(each) for each in requests))
         stream.readers = 1
         for each in requests:
-            token = id_key(_meta(each).get("progressToken"))
+            token = id_key(meta_of(each).get("progressToken"))
             if token is not None:
                 self._progress[token] = stream
         if not stream.modern and not self.standing.readers:
@@ -255,7 +255,7 @@ class Router:
     def _stream_for(self, message: JsonObject) -> Stream:
         params = message.get("params")
         token = id_key(params.get("progressToken")) if isinstance(params, dict) else None
-        subscription = id_key(_meta(message).get(_SUBSCRIPTION))
+        subscription = id_key(meta_of(message).get(_SUBSCRIPTION))
         if token is not None and token in self._progress:
             return self._progress[token]
         if subscription is not None and subscription in self._open:
@@ -264,9 +264,3 @@ class Router:
         if requests and (len(requests) == 1 or not self.standing.readers):
             return requests[-1]
         return self.standing
-
-
-def _meta(message: JsonObject) -> JsonObject:
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta if isinstance(meta, dict) else {}

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stretto.sessions.wire import LOOKUP_ID, id_key, id_text
+from stretto.sessions.wire import LOOKUP_ID, RESERVED, id_key, id_text, meta_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,7 @@ __all__ = ["HostCall", "Listing", "OwnCalls", "Requests"]
 
 #: What one request says of itself in the later protocol, and every request must. All else in ``_meta`` is the host's
 #: own: a token for progress would send it notices of a call that it does not know.
-_ENVELOPE: Final = tuple(
-    f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities")
-)
+_ENVELOPE: Final = tuple(f"{RESERVED}{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities"))
 
 
 @dataclass(eq=False, slots=True)
@@ -87,9 +85,7 @@ class Requests:
             What it is, and the request with the same id that was waiting and never gets its answer now.
         """
         params = message.get("params")
-        said = params.get("_meta") if isinstance(params, dict) else None
-        if isinstance(said, dict) and (meta := _envelope(said)):
-            self.meta = meta
+        self.meta = _envelope(meta_of(message)) or self.meta
         new = _request(key, message.get("id"), message.get("method"), params if isinstance(params, dict) else {}, alone)
         before = self._waiting.get(key)
         self._waiting[key] = new
