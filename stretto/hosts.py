@@ -45,6 +45,7 @@ class Host:
         reference: what stands for a secret in an entry, with ``%s`` for its name; empty where nothing can.
         asks: whether it asks the user for what is referred to; else that is a variable of its environment.
         hands_down: whether a server it starts gets the environment it was started with itself.
+        anywhere: whether it starts servers outside of the project, having one configuration for all of them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Host:
     reference: str = ""
     asks: bool = False
     hands_down: bool = False
+    anywhere: bool = False
 
     def started(self, words: Sequence[str], variables: Sequence[str] = (), known: JsonValue = None) -> JsonObject:
         """The entry of a server that is started.
@@ -156,8 +158,14 @@ HOSTS: Final[Mapping[str, Host]] = {
             reference="${%s}",
             hands_down=True,
         ),
-        Host("claude-desktop", "Claude Desktop", reload="quit Claude Desktop and start it again", calls=False),
-        Host("cursor", "Cursor", reload="reload the window of Cursor", reference="${env:%s}"),
+        Host(
+            "claude-desktop",
+            "Claude Desktop",
+            reload="quit Claude Desktop and start it again",
+            calls=False,
+            anywhere=True,
+        ),
+        Host("cursor", "Cursor", reload="reload the window of Cursor", reference="${env:%s}", anywhere=True),
         Host(
             "vscode",
             "VS Code",

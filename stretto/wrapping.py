@@ -106,6 +106,7 @@ class Wrapped:
         decider: of the flow; empty for the one the flow brings along.
         shadow: the flow only watches.
         waggle: waggle's routes act, too.
+        waggle_project: whose routes, an absolute path; None for the project that the proxy is started in.
         upstream: the server that is called, instead of a command.
         listen: where the proxy is called; None for one that the host starts.
 
@@ -120,6 +121,7 @@ class Wrapped:
     decider: str = ""
     shadow: bool = False
     waggle: bool = False
+    waggle_project: PurePath | None = None
     upstream: Upstream | None = None
     listen: Listening | None = None
 
@@ -133,6 +135,8 @@ class Wrapped:
             raise UsageError("there is no server; give its URL with --upstream, or its command after --")
         if self.command and PurePath(self.command[0]).stem == PROXY:
             raise UsageError(f"the command is {PROXY} already; give that of the server itself")
+        if self.waggle_project and not self.waggle:
+            raise UsageError("--waggle-project says whose routes act; let them act with --waggle")
         if self.shadow and self.flow is None:
             raise UsageError("--shadow lets a flow watch; give it with --flow")
 
@@ -149,7 +153,8 @@ class Wrapped:
     @property
     def place(self) -> tuple[str, ...]:
         """What says who starts and who calls whom, and what else acts: the same for ``init`` as for the proxy."""
-        waggle = ("--waggle",) if self.waggle else ()
+        project = ("--waggle-project", str(self.waggle_project)) if self.waggle_project else ()
+        waggle = ("--waggle", *project) if self.waggle else ()
         listen = self.listen.words if self.listen else ()
         return (*waggle, *listen, *(self.upstream.words if self.upstream else ("--", *self.command)))
 
@@ -213,6 +218,8 @@ def next_steps(
     record = shlex.quote(str(wrapped.record))
     flow = shlex.quote(str(wrapped.flow or flows / f"{wrapped.domain}.flow.json"))
     steps = [*_lost(wrapped, known), *_secrets(host, wrapped)]
+    if wrapped.waggle and host.anywhere and not (wrapped.listen or wrapped.waggle_project):
+        steps.append(f"say whose routes act with --waggle-project DIR: {host.title} starts servers outside of projects")
     if wrapped.listen:
         steps.append(f"start the proxy, and let it run: {shlex.join(wrapped.words)}")
     steps += [f"{_told(host, wrapped, written)}; then {host.reload}"]

@@ -63,6 +63,9 @@ _FOR_HTTP: Final = ("httpx2", "starlette", "uvicorn")  #: what the extra ``http`
 @click.option("--shadow", is_flag=True, help="The flow only watches: it decides and logs, and looks nothing up.")
 @click.option("--waggle", is_flag=True, help="Let the routes of the project that the proxy is started in act, too.")
 @click.option(
+    "--waggle-project", type=_FILE, metavar="DIR", help="Whose routes, where the host starts the proxy elsewhere."
+)
+@click.option(
     "--record",
     type=_FILE,
     metavar="DIR",
@@ -84,6 +87,7 @@ def init(
     flow_path: Path | None,
     shadow: bool,
     waggle: bool,
+    waggle_project: Path | None,
     record: Path | None,
     writes: bool,
     force: bool,
@@ -110,6 +114,7 @@ def init(
         "" if flow is None or flow.arbiter else flow.default_decider,
         shadow=shadow,
         waggle=waggle,
+        waggle_project=None if waggle_project is None else waggle_project.absolute(),
         upstream=_upstream(upstream, headers),
         listen=_listening(address, token_file),
     )

@@ -45,6 +45,9 @@ def test_a_host_starts_the_proxy_with_the_servers_own_command_behind_it() -> Non
     )
     assert "--flow-decider" not in wrapped(flow=FLOW).words
     assert wrapped(waggle=True).words[5:7] == ("--waggle", "--")
+    assert wrapped(waggle=True, waggle_project=PurePosixPath("/p")).words[5:8] == ("--waggle", "--waggle-project", "/p")
+    with pytest.raises(UsageError, match="with --waggle"):
+        wrapped(waggle_project=PurePosixPath("/p"))
 
 
 def test_a_server_that_is_called_is_given_by_its_url_and_the_variables_of_its_headers() -> None:

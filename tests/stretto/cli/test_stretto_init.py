@@ -218,6 +218,15 @@ def test_a_server_that_is_called_is_called_by_the_proxy_that_the_host_starts(her
     }
 
 
+def test_a_host_that_starts_servers_outside_of_projects_has_to_be_told_whose_routes_act(here: Path, data: Path) -> None:
+    advice = "say whose routes act with --waggle-project DIR: Claude Desktop starts servers outside of projects"
+    assert ran_json(*called("claude-desktop", "--waggle", "--", "server"))["next"][0] == advice
+    assert advice not in ran_json(*called("vscode", "--waggle", "--", "server"))["next"]
+    told = ran_json(*called("claude-desktop", "--waggle", "--waggle-project", "p", "--", "server"))
+    assert told["command"][-5:] == ["--waggle", "--waggle-project", str(here / "p"), "--", "server"]
+    assert advice not in told["next"]
+
+
 def test_a_proxy_that_listens_is_started_by_the_user_and_called_by_the_host(here: Path, data: Path) -> None:
     listen = ("--listen", "127.0.0.1:8123", "--listen-token-file", "token")
     result = run(*called("claude-code", *listen, *SERVER))
