@@ -9,7 +9,6 @@ Not responsible for how events come (`keeper`), nor for what they mean (`events`
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -17,9 +16,9 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from waggle import locate
+from waggle import jsonvalue, locate
 from waggle._defaults import HOOK_FOLD_CHARS, HOOK_FOLLOW_SECONDS, HOOK_PROJECTS, HOOK_STALE_SECONDS, SESSIONS
 from waggle.background import Faults
 from waggle.config import ManagerConfig
@@ -255,7 +254,8 @@ def _denied(root: Path) -> tuple[str, ...]:
     found: list[str] = []
     for path in _settings_files(root):
         try:
-            rules = json.loads(path.read_text(encoding="utf-8-sig")).get("permissions", {}).get("deny", [])
+            settings: Any = jsonvalue.loads(path.read_text(encoding="utf-8-sig"))
+            rules = settings.get("permissions", {}).get("deny", [])
             found += [rule for rule in rules if isinstance(rule, str)]
         except (FileNotFoundError, NotADirectoryError):
             continue
