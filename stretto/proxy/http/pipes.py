@@ -10,6 +10,7 @@ import asyncio
 import os
 import select
 import threading
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
@@ -64,8 +65,8 @@ class LineReader:
     def _run(self) -> None:
         cutter = Cutter(PROXY_LINE_BYTES)
         try:
-            # The loop may have been closed; then whatever was to be taken is nobody's any more.
-            with suppress(OSError, RuntimeError, asyncio.CancelledError):
+            # The loop may have been closed, or its tasks cancelled: whatever was to be taken is nobody's any more.
+            with suppress(OSError, RuntimeError, CancelledError):  # a thread's own kind, not the loop's
                 while chunk := os.read(self._descriptor, _CHUNK_BYTES):
                     for piece in cutter.feed(chunk):
                         if piece.whole:
