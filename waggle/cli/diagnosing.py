@@ -17,6 +17,7 @@ from waggle.cli.place import counted
 from waggle.errors import TraceError, WaggleError
 from waggle.hook.client import private_place
 from waggle.hook.install import COMMAND, EVENTS, missing
+from waggle.hook.running import find_ripgrep
 from waggle.ledger import check_ledger
 from waggle.settings import Settings, load_settings, unknown_variables
 from waggle.store import project_store, user_store
@@ -173,6 +174,20 @@ def _hook(root: Path) -> Iterator[Check]:
         yield Check(name, "problem", f"{best} runs it, but PATH lacks it", "install waggle where Claude Code finds it")
     else:
         yield _place(name, best)
+        yield _ripgrep(root)
+
+
+def _ripgrep(root: Path) -> Check:
+    """Look for what the hook searches and lists files with, as Claude Code does."""
+    found = find_ripgrep(root.resolve())
+    if found is None:
+        return Check(
+            "ripgrep",
+            "note",
+            "there is no `rg`, so no search is looked up",
+            "install waggle-stretto[search], or ripgrep",
+        )
+    return Check("ripgrep", "ok", found)
 
 
 def _place(name: str, settings: Path) -> Check:
