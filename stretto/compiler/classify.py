@@ -1,0 +1,408 @@
+"""Where each argument of each step comes from, over all traces in which the step occurs. Pure.
+
+The classes are tried in the order of the table in §8.1 of the specification behind it; the first that holds in *all*
+traces decides. A value that several traces explain in different ways is explained by none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from stretto.compiler import atoms
+from stretto.compiler.binding import Binding, BindingClass, Selection, SelectionKind, Source
+from stretto.compiler.depend import INFERRED, judge, producers_of, refuted
+from stretto.compiler.evidence import Basis, Other
+from stretto.compiler.groups import GroupKind
+from stretto.compiler.model import Effect, Unlogged
+from stretto.compiler.selection import Case, elements, select
+from stretto.compiler.tracing import EXACT
+from stretto.compiler.transforms import TEMPLATE, template_of, transformed
+from waggle.redact import is_masked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from stretto.compiler.depend import Judged, Producer
+    from stretto.compiler.schemas import Tools
+    from stretto.compiler.settings import CompilerSettings
+    from stretto.compiler.steps import Run
+    from waggle.jsonvalue import JsonValue
+
+__all__ = ["Classifier", "Seen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One argument of one step in one trace.
+
+    Attributes:
+        run: of the trace.
+        judged: what the trace says of it.
+    """
+
+    run: Run
+    judged: Judged
+
+    @property
+    def value(self) -> JsonValue:
+        """Its value."""
+        return self.judged.argument.value
+
+    @property
+    def user_said(self) -> bool:
+        """Whether the user had said the value."""
+        return self.judged.argument.found(Other.USER)
+
+
+class Classifier:
+    """The bindings of the steps of several traces of one intent.
+
+    Args:
+        runs: of the traces, sorted by their ids.
+        tools: what is known of the actions.
+        settings: the compiler's.
+    """
+
+    def __init__(self, runs: Sequence[Run], tools: Tools, settings: CompilerSettings) -> None:
+        self.runs = runs
+        self._tools = tools
+        self._settings = settings
+
+    # --- what is seen ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sessions(self) -> frozenset[tuple[str, str]]:
+        """The arguments that hold what a login yields, by ``app.action`` and path: declared, or traced to one."""
+        found = set()
+        for run in self.runs:
+            for argument in run.tracing.arguments:
+                declared = _top(argument.path) in self._tools.of(argument.call.name).sessions
+                traced = [each.call.effect is Effect.AUTH for each in argument.candidates]
+                if declared or (traced and all(traced)):
+                    found.add((argument.call.name, argument.path))
+        return frozenset(found)
+
+    def seen(self, key: str, path: str) -> list[Seen]:
+        """An argument in all traces in which it is present and the same in all calls of the step."""
+        name = key.rpartition("#")[0]
+        found = []
+        for run in self.runs:
+            argument = run.arguments(key).get(path)
+            if argument is not None:
+                session = (name, path) in self._sessions
+                found.append(Seen(run, judge(argument, run.tracing, session=session)))
+        return found
+
+    def paths(self, key: str) -> list[str]:
+        """The paths of a step's arguments, in any trace, sorted; those that vary among its own calls among them."""
+        found: set[str] = set()
+        for run in self.runs:
+            if key in run.by_key:
+                found |= set(run.arguments(key)) | run.by_key[key].varying
+        return sorted(found)
+
+    def varying(self, key: str) -> frozenset[str]:
+        """The paths that vary among a repeated step's calls in any trace."""
+        steps = [run.by_key[key] for run in self.runs if key in run.by_key]
+        return frozenset(path for step in steps for path in step.varying)
+
+    # --- what is concluded -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bindings(self) -> dict[tuple[str, str], Binding]:
+        """All bindings, by step key and exact path."""
+        keys = sorted({step.key for run in self.runs for step in run.steps})
+        return {(key, path): self.binding(key, path) for key in keys for path in self.paths(key)}
+
+    def binding(self, key: str, path: str) -> Binding:
+        """The binding of one argument."""
+        if path in self.varying(key):
+            return self._of_elements(key, path)
+        seen = self.seen(key, path)
+        occurs = sum(key in run.by_key for run in self.runs)
+        optional = len(seen) < occurs
+        found = self._classified(key, path, seen)
+        if optional and found.kind in (BindingClass.CONSTANT, BindingClass.TRANSFORM) and not found.secret:
+            reason = f"given in {len(seen)} of {occurs} traces, and nothing tells when"
+            found = Binding(key, path, BindingClass.DYNAMIC, candidates=_values(seen), reasons=(reason,))
+        return replace(found, optional=optional, support=len(seen))
+
+    def _classified(self, key: str, path: str, seen: list[Seen]) -> Binding:
+        """The first class that holds."""
+        name = key.rpartition("#")[0]
+        tries: tuple[Callable[[], Binding | None], ...] = (
+            lambda: self._secret(key, path, seen, name),
+            lambda: self._copy(key, path, seen),
+            lambda: self._input(key, path, seen),
+            lambda: self._constant(key, path, seen),
+            lambda: self._transform(key, path, seen),
+        )
+        found = next((binding for attempt in tries if (binding := attempt()) is not None), None)
+        return found or self._dynamic(key, path, seen)
+
+    def _secret(self, key: str, path: str, seen: list[Seen], name: str) -> Binding | None:
+        declared = _top(path) in self._tools.of(name).secrets
+        masked = all(isinstance(each.value, str) and is_masked(each.value) for each in seen)
+        if (declared or masked) and (name, path) not in self._sessions:
+            return Binding(key, path, BindingClass.CONSTANT, secret=f"{name}.{path[2:]}")
+        return None
+
+    def _copy(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
+        """A strong edge in all traces, or what is left when traces refute each other's candidates."""
+        alone = all(each.judged.is_strong for each in seen)
+        found = self.producers(seen)
+        steps = sorted({producer[0] for producer in found})
+        if not steps or any(match not in (EXACT, INFERRED) for _, _, match in found):
+            return None
+        basis = seen[0].judged.basis if alone else Basis.CROSS_TRACE
+        if len(steps) > 1:
+            return self._consensus(key, path, seen, found)
+        source, tie = self._source(steps[0], found, seen)
+        if source is None:
+            return None
+        if _is_settled(source):
+            return Binding(key, path, BindingClass.COPY, (source,), basis=basis, path_tie=tie)
+        reason = "nothing tells which element of the list is taken"
+        return Binding(key, path, BindingClass.DYNAMIC, choices=source, basis=basis, reasons=(reason,))
+
+    def _consensus(self, key: str, path: str, seen: list[Seen], found: set[Producer]) -> Binding | None:
+        """Sources that agreed in all traces, and have to agree whenever the procedure runs."""
+        steps = sorted({producer[0] for producer in found})
+        sources = [self._source(step, found, seen)[0] for step in steps]
+        agreeing = tuple(each for each in sources if each is not None and _is_settled(each))
+        if not self._settings.consensus or len(agreeing) < len(steps):
+            return None
+        return Binding(key, path, BindingClass.COPY, agreeing, basis=Basis.CROSS_TRACE)
+
+    def producers(self, seen: Sequence[Seen]) -> set[Producer]:
+        """The places that all traces allow for an argument, when it is settled that it comes from one of them."""
+        if not seen:
+            return set()
+        judged, runs = [each.judged for each in seen], [each.run for each in seen]
+        if all(each.is_strong for each in judged):
+            return set.intersection(*(producers_of(each, run) for each, run in zip(judged, runs, strict=True)))
+        if any(each.basis in (Basis.INFERRED, Basis.SESSION) for each in judged):
+            return set()
+        found = refuted(judged, runs, self._settings)
+        if len({step for step, _, _ in found}) == 1:
+            # The refutation has to have happened: in some trace nobody else had the value.
+            alone = any(len({step for step, _, _ in producers_of(each.judged, each.run)}) == 1 for each in seen)
+            return found if alone else set()
+        return found
+
+    def _source(self, step: str, found: set[Producer], seen: Sequence[Seen]) -> tuple[Source | None, bool]:
+        """The place in one producer that explains all traces, and whether another would have done as well."""
+        paths = sorted({path for key, path, _ in found if key == step}, key=lambda path: (path.count("[*]"), path))
+        if paths == [""]:
+            return Source(step, ""), False
+        settled, open_choice = [], None
+        for path in paths:
+            if "[*]" not in path:
+                settled.append(Source(step, path))
+                continue
+            source = Source(step, path, self._selection(step, path, seen))
+            if _is_settled(source):
+                settled.append(source)
+            else:
+                open_choice = open_choice or source
+        if settled:
+            return settled[0], len(settled) > 1
+        return open_choice, False
+
+    def _selection(self, step: str, path: str, seen: Sequence[Seen]) -> Selection:
+        cases = []
+        for each in seen:
+            output = each.run.output(step)
+            if isinstance(output, Unlogged):
+                return Selection(SelectionKind.CHOICE)
+            found = [element for _, element in elements(output, path)]
+            chosen = [number for number, element in enumerate(found) if atoms.same(element.value, each.value)]
+            if not chosen:
+                return Selection(SelectionKind.CHOICE)
+            cases.append(Case(tuple(found), chosen[0], _said_before(each), _arguments_before(each)))
+        return select(cases, constant_min=self._settings.constant_min)
+
+    def _input(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
+        if not seen or not all(each.user_said for each in seen):
+            return None
+        return Binding(key, path, BindingClass.USER_INPUT, input=_top(path) or "input")
+
+    def _constant(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
+        values = {atoms.key(each.value) for each in seen}
+        if len(values) != 1 or len(seen) < self._settings.constant_min:
+            return None
+        if any(each.user_said or each.judged.argument.candidates for each in seen):
+            return None
+        return Binding(key, path, BindingClass.CONSTANT, value=(seen[0].value,))
+
+    def _transform(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
+        """One transform of one source in all traces, with two different sources or more, and no other that fits."""
+        fitting = [self._transforms(each) for each in seen]
+        common = set.intersection(*(set(each) for each in fitting)) if fitting else set()
+        if any(each.judged.argument.candidates and each.judged.is_strong is False for each in seen):
+            common = {each for each in common if each[0]}  # a tie is no input
+        sources = {each: {atoms.key(found[each]) for found in fitting} for each in common}
+        varied = sorted(each for each, values in sources.items() if len(values) > 1)
+        if len(varied) == 1:
+            step, place, name = varied[0]
+            return self._made(key, path, step, place, transform=name)
+        return self._template(key, path, seen) if not varied else None
+
+    def _made(
+        self, key: str, path: str, step: str, place: str, *, transform: str, around: tuple[str, str] = ("", "")
+    ) -> Binding:
+        before, after = around
+        if step:
+            return Binding(
+                key,
+                path,
+                BindingClass.TRANSFORM,
+                (Source(step, place),),
+                transform=transform,
+                before=before,
+                after=after,
+            )
+        return Binding(key, path, BindingClass.TRANSFORM, input=place, transform=transform, before=before, after=after)
+
+    def _transforms(self, seen: Seen) -> dict[tuple[str, str, str], JsonValue]:
+        """All transforms of earlier values that give an argument's value: step, path, name, with the source's value."""
+        wanted = atoms.key(seen.value)
+        return {
+            (step, place, name): source
+            for step, place, source in _sources_before(seen)
+            for name, value in transformed(source)
+            if atoms.key(value) == wanted
+        }
+
+    def _template(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
+        """Fixed text around one value, the same in all traces, with `_TEMPLATE_SOURCES` different values or more."""
+        if len(seen) < _TEMPLATE_SOURCES or not all(isinstance(each.value, str) for each in seen):
+            return None
+        each_trace = [{(step, place): source for step, place, source in _sources_before(each)} for each in seen]
+        found = []
+        for place in sorted(set.intersection(*(set(each) for each in each_trace))):
+            values = [each[place] for each in each_trace]
+            if len({atoms.key(value) for value in values}) < _TEMPLATE_SOURCES:
+                continue
+            text = template_of([(value, each.value) for value, each in zip(values, seen, strict=True)])
+            if text is not None:
+                found.append((place, text))
+        if len(found) != 1:
+            return None
+        (step, place), fixed = found[0]
+        return self._made(key, path, step, place, transform=TEMPLATE, around=fixed)
+
+    def _dynamic(self, key: str, path: str, seen: list[Seen]) -> Binding:
+        suspects = sorted({step for each in seen for step, _, _ in producers_of(each.judged, each.run)})
+        reasons = [f"may come from {step}" for step in suspects]
+        said = sum(each.user_said for each in seen)
+        reasons += [f"the user said it in {said} of {len(seen)} traces"] if said else []
+        few = len({atoms.key(each.value) for each in seen}) == 1 and len(seen) < self._settings.constant_min
+        reasons += [f"the same in {len(seen)} traces, fewer than {self._settings.constant_min}"] if few else []
+        return Binding(
+            key, path, BindingClass.DYNAMIC, candidates=_values(seen), reasons=tuple(reasons) or ("it has no origin",)
+        )
+
+    # --- arguments that differ among the calls of one step -----------------------------------------------------------
+
+    def _of_elements(self, key: str, path: str) -> Binding:
+        runs = [run for run in self.runs if key in run.by_key]
+        kinds = {run.by_key[key].group.kind for run in runs}
+        support = len(runs)
+        if kinds <= {GroupKind.PAGING_PAGE, GroupKind.PAGING_OFFSET, GroupKind.PAGING_CURSOR} and len(kinds) == 1:
+            return Binding(key, path, BindingClass.CONSTANT, support=support)
+        source = self._each_of(key, path, runs)
+        if source is not None:
+            return Binding(key, path, BindingClass.COPY, (source,), basis=Basis.EXCLUSION, support=support)
+        if all(self._all_said(run, key, path) for run in runs):
+            return Binding(key, path, BindingClass.USER_INPUT, input=_top(path) or "input", support=support)
+        values = [value for run in runs for value in run.element_values(key, path)]
+        seen = tuple({atoms.key(value): value for value in values}.values())
+        return Binding(
+            key, path, BindingClass.DYNAMIC, candidates=seen, support=support, reasons=("which values, is open",)
+        )
+
+    def _each_of(self, key: str, path: str, runs: Sequence[Run]) -> Source | None:
+        """The list whose elements are the values, all and in order, in every trace."""
+        found: set[tuple[str, str]] | None = None
+        for run in runs:
+            values = [atoms.key(value) for value in run.element_values(key, path)]
+            here = set()
+            for candidate in run.tracing.candidates(run.by_key[key].first, run.element_values(key, path)[0]):
+                for exact in candidate.paths:
+                    place = run.place(candidate.call.index, exact)
+                    if place is None or "[" not in place[1]:
+                        continue
+                    wanted = atoms.general(place[1])
+                    output = run.output(place[0])
+                    if isinstance(output, Unlogged):
+                        continue
+                    listed = [atoms.key(value) for _, value in atoms.read_general(output, wanted)]
+                    if listed == values:
+                        here.add((place[0], wanted))
+            found = here if found is None else found & here
+        if not found or len(found) > 1:
+            return None
+        step, wanted = next(iter(found))
+        return Source(step, wanted, Selection(SelectionKind.EACH))
+
+    def _all_said(self, run: Run, key: str, path: str) -> bool:
+        first = run.by_key[key].first
+        texts = [text for _, text in run.trace.said_before(first.index)]
+        return all(any(atoms.said(value, text) for text in texts) for value in run.element_values(key, path))
+
+
+#: Different values that it takes to believe in a template.
+_TEMPLATE_SOURCES: Final = 3
+
+
+def _top(path: str) -> str:
+    """The name of the argument that a path is in; empty for the whole."""
+    return path[2:].partition(".")[0].partition("[")[0] if path.startswith("$.") else ""
+
+
+def _values(seen: Sequence[Seen]) -> tuple[JsonValue, ...]:
+    """The different values of an argument, in order of the traces."""
+    return tuple({atoms.key(each.value): each.value for each in seen}.values())
+
+
+def _is_settled(source: Source) -> bool:
+    return source.selection is None or source.selection.kind is not SelectionKind.CHOICE
+
+
+def _said_before(seen: Seen) -> Callable[[JsonValue], bool]:
+    texts = [text for _, text in seen.run.trace.said_before(seen.judged.argument.call.index)]
+    return lambda value: any(atoms.said(value, text) for text in texts)
+
+
+def _arguments_before(seen: Seen) -> dict[tuple[str, str], JsonValue]:
+    """The arguments of the steps before an argument's own, by key and exact path."""
+    call = seen.judged.argument.call
+    return {
+        (step.key, path): argument.value
+        for step in seen.run.steps
+        if step.first.index < call.index and call not in step.calls
+        for path, argument in seen.run.arguments(step.key).items()
+    }
+
+
+def _sources_before(seen: Seen) -> Iterator[tuple[str, str, JsonValue]]:
+    """The values that a transform may have been applied to: in outputs of earlier steps, and inputs of the user's.
+
+    Outside of lists, but for lists as a whole. An input stands under no step, by its name.
+    """
+    run, call = seen.run, seen.judged.argument.call
+    for step in run.steps:
+        output = run.output(step.key)
+        if not step.last.precedes(call) or isinstance(output, Unlogged):
+            continue
+        for path, node in atoms.nodes(output):
+            if "[" not in path and not isinstance(node, dict):
+                yield step.key, path, node
+    for step in run.steps:
+        if step.first.index <= call.index:
+            for path, argument in run.arguments(step.key).items():
+                if argument.found(Other.USER) and argument is not seen.judged.argument:
+                    yield "", _top(path), argument.value

@@ -1,0 +1,233 @@
+"""Where the arguments of one trace may have come from: candidates, and every other origin. Pure.
+
+This is the first half of the dependency rule (steps 1 to 4): what is found, before anything is concluded. Values are
+looked up in the index that all of the project shares (`waggle.values.Content`), here for *all* their places.
+
+Cost: an index of each output is built once, at the first question; a question costs a lookup for each call before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from stretto.compiler import atoms
+from stretto.compiler.evidence import Exclusion, Other
+from stretto.compiler.model import UNLOGGED, Unlogged
+from stretto.compiler.transforms import transformed
+from waggle import jsonvalue
+from waggle.calls import Result
+from waggle.redact import is_masked
+from waggle.values import Content
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stretto.compiler.model import Call, Trace
+    from stretto.compiler.schemas import Tools
+    from stretto.compiler.settings import CompilerSettings
+    from waggle.jsonvalue import JsonValue
+
+__all__ = ["EXACT", "Argument", "Candidate", "Tracing"]
+
+#: Values of one output that transforms are tried on.
+_MADE: Final = 5000
+
+#: What `Candidate.match` says of a value that was passed as it is.
+EXACT: Final = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A call whose output holds the value of an argument, or one that a transform makes into it.
+
+    Attributes:
+        call: the call.
+        paths: exact paths in its output, shortest first.
+        match: `EXACT`, or the transform's name.
+    """
+
+    call: Call
+    paths: tuple[str, ...]
+    match: str = EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One atom of the arguments of one call, and where its value may have come from.
+
+    Attributes:
+        call: the call.
+        path: of the argument, exact.
+        value: its value.
+        candidates: the producers that are left once carriers and repeats have dropped out, in order of the calls.
+        others: how each other origin was looked for, in the order of `Other`; ``other_call`` is for the verdict to add.
+        unlogged: the calls before it that may have yielded it unseen.
+        distinctive: whether an accidental match is unlikely.
+    """
+
+    call: Call
+    path: str
+    value: JsonValue
+    candidates: tuple[Candidate, ...]
+    others: tuple[Exclusion, ...]
+    unlogged: tuple[Call, ...]
+    distinctive: bool
+
+    def found(self, other: Other) -> bool:
+        """Whether another origin was found."""
+        return any(each.origin is other and each.found for each in self.others)
+
+
+class Tracing:
+    """The origins of one trace's arguments.
+
+    Args:
+        trace: the trace.
+        tools: what is known of its actions.
+        settings: the compiler's.
+    """
+
+    def __init__(self, trace: Trace, tools: Tools, settings: CompilerSettings) -> None:
+        self.trace = trace
+        self._tools = tools
+        self._settings = settings
+        self._contents: dict[int, Content] = {}
+        self._made: dict[int, dict[bytes, list[tuple[str, str, JsonValue]]]] = {}
+        self._args = {call.index: atoms.arguments(call.args) for call in trace.calls}
+        self._first = dict(self._firsts())
+
+    def _firsts(self) -> Iterator[tuple[int, int]]:
+        """For each successful call, the first of those that are equal to it, output included."""
+        seen: dict[bytes, int] = {}
+        for call in self.trace.calls:
+            if call.ok and not isinstance(call.output, Unlogged):
+                whole = jsonvalue.canonical([call.name, dict(call.args), call.output])
+                yield call.index, seen.setdefault(whole, call.index)
+
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """All atoms of the arguments of all successful calls, in order."""
+        return tuple(
+            self._traced(call, path, value)
+            for call in self.trace.calls
+            if call.ok
+            for path, value in self._args[call.index].items()
+        )
+
+    @cached_property
+    def by_call(self) -> dict[int, tuple[Argument, ...]]:
+        """The same, by the call's index; empty for a call that failed."""
+        found: dict[int, list[Argument]] = {call.index: [] for call in self.trace.calls}
+        for argument in self.arguments:
+            found[argument.call.index].append(argument)
+        return {index: tuple(each) for index, each in found.items()}
+
+    def failed(self, call: Call, value: JsonValue) -> tuple[Candidate, ...]:
+        """The failed calls before a call whose output holds its value."""
+        before = [each for each in self.trace.calls if not each.ok and each.precedes(call)]
+        return tuple(Candidate(each, paths) for each in before if (paths := self.places(each, value)))
+
+    def is_capped(self, call: Call) -> bool:
+        """Whether an output is too large to be looked at as a whole: it counts as one that was not recorded."""
+        return not isinstance(call.output, Unlogged) and self._content(call) is None
+
+    def _content(self, call: Call) -> Content | None:
+        """The output of a call as the shared index has it; None where it is too large for that.
+
+        The arguments are left out: what stands in them a call only carries.
+        """
+        found = self._contents.get(call.index)
+        if found is None:
+            output = None if isinstance(call.output, Unlogged) else call.output
+            lines = isinstance(output, str) and "\n" in output
+            found = Content({}, Result(str(output)) if lines else Result("", value=output))
+            self._contents[call.index] = found
+        whole = call.output is None or call.output in (found.result, found.text)
+        return found if whole else None
+
+    def places(self, call: Call, value: JsonValue) -> tuple[str, ...]:
+        """The exact paths of a value in a call's output, shortest first; none where the output is not known."""
+        content = self._content(call) if call.output is not UNLOGGED else None
+        if content is None:
+            return ()
+        paths = [atoms.exact(place.path) for place in content.places(value) if place.root == "result"]
+        return tuple(sorted(paths, key=lambda path: (path.count(".") + path.count("["), path)))
+
+    def candidates(self, call: Call, value: JsonValue) -> tuple[Candidate, ...]:
+        """The calls before a call whose output its value may have come from; see `Argument.candidates`."""
+        before = [each for each in self.trace.calls if each.ok and each.precedes(call)]
+        producers = [each for each in before if self._first.get(each.index) == each.index]
+        exact = [
+            Candidate(each, paths)
+            for each in producers
+            if not self._carries(each, value) and (paths := self.places(each, value))
+        ]
+        if exact or any(self._carries(each, value) and self.places(each, value) for each in producers):
+            return tuple(exact)
+        return tuple(found for each in producers if (found := self._derived(each, value)) is not None)
+
+    def _carries(self, call: Call, value: JsonValue) -> bool:
+        wanted = atoms.key(value)
+        return any(atoms.key(each) == wanted for each in self._args[call.index].values())
+
+    def _derived(self, call: Call, value: JsonValue) -> Candidate | None:
+        """A transform of one value of an output; the first that there is."""
+        if atoms.is_empty(value) or isinstance(value, bool) or value is None:
+            return None
+        for match, path, source in self.made(call).get(atoms.key(value), ()):
+            if not self._carries(call, source):
+                return Candidate(call, (path,), match)
+        return None
+
+    def made(self, call: Call) -> dict[bytes, list[tuple[str, str, JsonValue]]]:
+        """What transforms make of the values of a call's output: their names, exact paths and sources by the value.
+
+        Of one output, the first `_MADE` values are looked at.
+        """
+        found = self._made.get(call.index)
+        if found is None:
+            found = self._made[call.index] = {}
+            for path, source in self._sources(call):
+                for name, value in transformed(source):
+                    found.setdefault(atoms.key(value), []).append((name, path, source))
+        return found
+
+    def _sources(self, call: Call) -> Iterator[tuple[str, JsonValue]]:
+        """The values of a call's output, and its lists, each with its exact path."""
+        if isinstance(call.output, Unlogged) or self._content(call) is None:
+            return
+        found = atoms.nodes(call.output)
+        yield from ((path, node) for path, node in islice(found, _MADE) if not isinstance(node, dict))
+
+    def _traced(self, call: Call, path: str, value: JsonValue) -> Argument:
+        trace, name = self.trace, call.name
+        before = [each for each in trace.calls if each.index < call.index]
+        texts = list(trace.said_before(call.index))
+        users = [f"utterance {number}" for number, text in texts if atoms.said(value, text)]
+        default = self._tools.default(name, path)
+        listed = self._tools.listed(name, path)
+        failed = [each for each in before if not each.ok and not isinstance(each.output, Unlogged)]
+        hinted = [f"call {each.index} {paths[0]}" for each in failed if (paths := self.places(each, value))]
+        unseen = [
+            each
+            for each in before
+            if each.ok and (each.output is UNLOGGED or self.is_capped(each)) and not self._carries(each, value)
+        ]
+        unlogged = tuple(each for each in unseen if self._tools.may_yield(each.name, name, path))
+        wanted = atoms.key(value)
+        is_listed = any(atoms.key(each) == wanted for each in listed)
+        others = (
+            Exclusion(Other.USER, len(texts), tuple(users)),
+            Exclusion(Other.STATIC, int(bool(trace.context)), ("context",) * atoms.said(value, trace.context)),
+            Exclusion(Other.DEFAULT, len(default), ("default",) * any(atoms.key(each) == wanted for each in default)),
+            Exclusion(Other.ENUM, len(listed), ("enum",) * is_listed),
+            Exclusion(Other.UNLOGGED_CALL, len(unseen), tuple(f"call {each.index}" for each in unlogged)),
+            Exclusion(Other.FAILED_CALL, len(failed), tuple(hinted)),
+        )
+        distinctive = not is_listed and atoms.is_distinctive(value, self._settings)
+        masked = isinstance(value, str) and is_masked(value)
+        found = () if masked else self.candidates(call, value)
+        return Argument(call, path, value, found, others, unlogged, distinctive)
