@@ -291,8 +291,8 @@ class Classifier:
                 found.append((place, text))
         if len(found) != 1:
             return None
-        (step, place), fixed = found[0]
-        return self._made(key, path, step, place, transform=TEMPLATE, around=fixed)
+        (step, where), fixed = found[0]
+        return self._made(key, path, step, where, transform=TEMPLATE, around=fixed)
 
     def _dynamic(self, key: str, path: str, seen: list[Seen]) -> Binding:
         suspects = sorted({step for each in seen for step, _, _ in producers_of(each.judged, each.run)})

@@ -1,0 +1,224 @@
+"""All that several traces of one intent show: steps, labels, bindings, edges, order. Pure.
+
+Labels depend on bindings, bindings on which calls are steps, and steps on labels: the three are worked out in turn
+until nothing changes. A call that was dropped once stays dropped, so this ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from stretto.compiler.classify import Classifier
+from stretto.compiler.depend import edge_of, evidence_of, judge, producers_of
+from stretto.compiler.evidence import Edge, Verdict
+from stretto.compiler.labels import Label, label_calls
+from stretto.compiler.model import Effect
+from stretto.compiler.steps import Run, step_keys
+from stretto.compiler.tracing import Tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stretto.compiler.binding import Binding
+    from stretto.compiler.evidence import Evidence
+    from stretto.compiler.labels import Labelled
+    from stretto.compiler.model import Trace
+    from stretto.compiler.schemas import Tools
+    from stretto.compiler.settings import CompilerSettings
+    from stretto.compiler.steps import Step
+
+__all__ = ["Analysis", "EffectOrder", "analyse"]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectOrder:
+    """The order of two steps that exchange no value, and that share what one of them changes.
+
+    Attributes:
+        first: key of the one that comes first.
+        then: key of the other.
+        arbitrary: whether traces disagree, so that the most frequent order was taken.
+    """
+
+    first: str
+    then: str
+    arbitrary: bool = False
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the traces of one intent show.
+
+    Attributes:
+        runs: one a trace, sorted by the traces' ids.
+        labels: of all calls of each trace, by its id, in order.
+        tools: what is known of the actions.
+        settings: the compiler's.
+    """
+
+    runs: tuple[Run, ...]
+    labels: Mapping[str, tuple[Labelled, ...]]
+    tools: Tools
+    settings: CompilerSettings
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """What concludes where arguments come from."""
+        return Classifier(self.runs, self.tools, self.settings)
+
+    @property
+    def bindings(self) -> dict[tuple[str, str], Binding]:
+        """The bindings of all steps, by key and exact path."""
+        return self.classifier.bindings
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all steps, in the order in which they mostly come."""
+        return step_keys(self.runs)
+
+    def occurrences(self, key: str) -> tuple[Run, ...]:
+        """The runs in which a step occurs."""
+        return tuple(run for run in self.runs if key in run.by_key)
+
+    def steps(self, key: str) -> tuple[Step, ...]:
+        """A step in each run in which it occurs."""
+        return tuple(run.by_key[key] for run in self.occurrences(key))
+
+    def effect(self, key: str) -> Effect:
+        """What a step does; unknown where traces disagree."""
+        found = {step.first.effect for step in self.steps(key)}
+        return found.pop() if len(found) == 1 else Effect.UNKNOWN
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """The dependencies between steps, sorted by producer and consumer, each with its evidence of all traces.
+
+        Strong where an argument's producer is settled in every trace in which the argument is present; conditional
+        where the consumer besides does not occur in all traces.
+        """
+        found: dict[tuple[str, str], list[tuple[Verdict, Evidence]]] = {}
+        against: dict[tuple[str, str], list[Evidence]] = {}
+        for key in self.keys:
+            for path in self.classifier.paths(key):
+                self._add_edges(key, path, found, against)
+        return tuple(
+            replace(edge_of(*pair, each), against=tuple(against.get(pair, ())), verdict=self._verdict(pair[1], each))
+            for pair, each in sorted(found.items())
+        )
+
+    def _verdict(self, consumer: str, found: Sequence[tuple[Verdict, Evidence]]) -> Verdict:
+        if not any(verdict is Verdict.STRONG for verdict, _ in found):
+            return Verdict.SUSPECTED
+        return Verdict.STRONG if len(self.occurrences(consumer)) == len(self.runs) else Verdict.CONDITIONAL
+
+    def _add_edges(
+        self,
+        key: str,
+        path: str,
+        found: dict[tuple[str, str], list[tuple[Verdict, Evidence]]],
+        against: dict[tuple[str, str], list[Evidence]],
+    ) -> None:
+        seen = self.classifier.seen(key, path)
+        settled = {step for step, _, _ in self.classifier.producers(seen)}
+        strong = settled if len(settled) == 1 else set()
+        binding = self.bindings[(key, path)]
+        secret = bool(binding.secret)
+        for each in seen:
+            here = {place[0] for place in producers_of(each.judged, each.run)}
+            for candidate in each.judged.producers:
+                producer = each.run.keys.get(candidate.call.index)
+                if producer is None or producer == key:
+                    continue
+                evidence = evidence_of(each.judged, candidate, each.run.trace, secret=secret)
+                if producer in strong:
+                    found.setdefault((producer, key), []).append((Verdict.STRONG, evidence))
+                elif strong & here:
+                    continue  # refuted by other traces
+                else:
+                    found.setdefault((producer, key), []).append((Verdict.SUSPECTED, evidence))
+            if not settled:
+                others = {step for other in seen for step, _, _ in producers_of(other.judged, other.run)} - here - {key}
+                for producer in others:
+                    for candidate in each.judged.producers[:1]:
+                        evidence = evidence_of(each.judged, candidate, each.run.trace, secret=secret)
+                        against.setdefault((producer, key), []).append(evidence)
+        if not seen and path in self.classifier.varying(key):
+            self._add_fan_out(key, path, found)
+
+    def _add_fan_out(self, key: str, path: str, found: dict[tuple[str, str], list[tuple[Verdict, Evidence]]]) -> None:
+        binding = self.bindings[(key, path)]
+        sources = {source.step for source in binding.sources}
+        for run in self.occurrences(key):
+            for argument in run.tracing.by_call[run.by_key[key].first.index]:
+                judged = judge(argument, run.tracing)
+                for candidate in judged.producers if argument.path == path else ():
+                    producer = run.keys.get(candidate.call.index)
+                    if producer in sources:
+                        verdict = judged.verdict or Verdict.SUSPECTED
+                        pair = (str(producer), key)
+                        found.setdefault(pair, []).append((verdict, evidence_of(judged, candidate, run.trace)))
+
+    @cached_property
+    def effect_orders(self) -> tuple[EffectOrder, ...]:
+        """The order of steps around those that change something, which share no value, sorted by key.
+
+        A step with an effect keeps its order to every other step of its app, or of any app when its effect is unknown.
+        """
+        found = []
+        for one, other in combinations(sorted(self.keys), 2):
+            if not self._share(one, other):
+                continue
+            orders: Counter[tuple[str, str]] = Counter()
+            earliest: dict[tuple[str, str], str] = {}
+            for run in self.runs:
+                if one in run.by_key and other in run.by_key:
+                    before = run.by_key[one].first.index < run.by_key[other].first.index
+                    pair = (one, other) if before else (other, one)
+                    orders[pair] += 1
+                    earliest.setdefault(pair, run.trace.id)
+            if orders:
+                first, then = min(orders, key=lambda pair: (-orders[pair], earliest[pair]))
+                found.append(EffectOrder(first, then, arbitrary=len(orders) > 1))
+        return tuple(found)
+
+    def _share(self, one: str, other: str) -> bool:
+        """Whether one of two steps changes something that the other may depend on."""
+        same_app = one.partition(".")[0] == other.partition(".")[0]
+        for key in (one, other):
+            effect = self.effect(key)
+            if effect is Effect.UNKNOWN or (effect.changes and same_app):
+                return True
+        return False
+
+
+def analyse(traces: Sequence[Trace], tools: Tools, settings: CompilerSettings) -> Analysis:
+    """Find out what traces of one intent show.
+
+    Args:
+        traces: with different ids, in any order.
+        tools: what is known of the actions.
+        settings: the compiler's.
+    """
+    runs = tuple(Run(Tracing(trace, tools, settings)) for trace in sorted(traces, key=lambda trace: trace.id))
+    labels: dict[str, dict[int, Labelled]] = {run.trace.id: {} for run in runs}
+    while True:
+        bindings = Classifier(runs, tools, settings).bindings
+        dropped = 0
+        for run in runs:
+            known = labels[run.trace.id]
+            for labelled in label_calls(run, bindings, settings):
+                index = labelled.call.index
+                if index not in run.dropped:
+                    dropped += not labelled.label.is_kept and labelled.label is not Label.RECOVERY
+                    known[index] = labelled
+        if not dropped:
+            ordered = {name: tuple(each[index] for index in sorted(each)) for name, each in labels.items()}
+            return Analysis(runs, ordered, tools, settings)
+        runs = tuple(
+            run.without({index for index, each in labels[run.trace.id].items() if not each.label.is_kept})
+            for run in runs
+        )
