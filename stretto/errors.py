@@ -6,6 +6,7 @@ from waggle.errors import WaggleError
 
 __all__ = [
     "BadFlow",
+    "CanonicalCollision",
     "FlowError",
     "GuardsError",
     "ManifestError",
@@ -42,6 +43,25 @@ class SessionLogError(StrettoError, ValueError):
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.problem}"
+
+
+class CanonicalCollision(StrettoError, ValueError):
+    """An alias table gives one name to tools that do different things.
+
+    Attributes:
+        name: the name, ``app.action``.
+        first: the one tool.
+        second: the other.
+    """
+
+    def __init__(self, name: str, first: str, second: str) -> None:
+        super().__init__(name, first, second)
+        self.name = name
+        self.first = first
+        self.second = second
+
+    def __str__(self) -> str:
+        return f"{self.first} and {self.second} would both be {self.name}, and change things: give them two names"
 
 
 class _FileError(StrettoError, ValueError):

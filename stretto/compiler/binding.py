@@ -104,6 +104,7 @@ class Binding:
         path_tie: whether another path of the same output would have served as well in every trace.
         candidates: values that were seen, of what is dynamic.
         choices: a list from which it was taken, of what is dynamic; None when there is no such list.
+        suspects: places from which every trace may have taken it, of what is dynamic; likely, and not proven.
         reasons: why it is dynamic, for people.
     """
 
@@ -123,6 +124,7 @@ class Binding:
     path_tie: bool = False
     candidates: tuple[JsonValue, ...] = ()
     choices: Source | None = None
+    suspects: tuple[Source, ...] = ()
     reasons: tuple[str, ...] = ()
 
     @property

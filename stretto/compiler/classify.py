@@ -295,14 +295,22 @@ class Classifier:
         return self._made(key, path, step, where, transform=TEMPLATE, around=fixed)
 
     def _dynamic(self, key: str, path: str, seen: list[Seen]) -> Binding:
-        suspects = sorted({step for each in seen for step, _, _ in producers_of(each.judged, each.run)})
-        reasons = [f"may come from {step}" for step in suspects]
+        everywhere = [producers_of(each.judged, each.run) for each in seen]
+        shared = set.intersection(*everywhere) if everywhere else set()
+        steps = sorted({step for step, _, match in shared if match == EXACT})
+        suspects = tuple(source for step in steps if (source := self._source(step, shared, seen)[0]) is not None)
+        reasons = [f"may come from {step}" for step in sorted({step for found in everywhere for step, _, _ in found})]
         said = sum(each.user_said for each in seen)
         reasons += [f"the user said it in {said} of {len(seen)} traces"] if said else []
         few = len({atoms.key(each.value) for each in seen}) == 1 and len(seen) < self._settings.constant_min
         reasons += [f"the same in {len(seen)} traces, fewer than {self._settings.constant_min}"] if few else []
         return Binding(
-            key, path, BindingClass.DYNAMIC, candidates=_values(seen), reasons=tuple(reasons) or ("it has no origin",)
+            key,
+            path,
+            BindingClass.DYNAMIC,
+            candidates=_values(seen),
+            suspects=suspects,
+            reasons=tuple(reasons) or ("it has no origin",),
         )
 
     # --- arguments that differ among the calls of one step -----------------------------------------------------------

@@ -64,10 +64,10 @@ def test_what_was_always_said_is_an_input_and_what_was_never_said_a_constant() -
     assert (currency.kind, currency.candidates) == (BindingClass.DYNAMIC, ("EUR", "NOK"))
 
 
-def hotel(number: int, start: str, day: str, **more: str) -> Story:
+def hotel(number: int, start: str, wanted: str, **more: str) -> Story:
     story = Story("A hotel for that day", id=f"d{number}")
     story.call("calendar.get", {"event": f"ev_{number}x"}, {"start": start, **more})
-    return story.call("hotel.search", {"day": day}, ["Grand"]).answers("There is the Grand")
+    return story.call("hotel.search", {"day": wanted}, ["Grand"]).answers("There is the Grand")
 
 
 @pytest.mark.case("TC-42")
