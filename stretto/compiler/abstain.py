@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from stretto.compiler import atoms
 from stretto.compiler.binding import BindingClass, SelectionKind
+from stretto.compiler.direction import direction_of
 from stretto.compiler.evidence import Basis
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Effect
@@ -140,7 +141,7 @@ def _of_step(analysis: Analysis, key: str, forks: Sequence[Fork], *, human: bool
         yield Reason(
             Code.UNDECLARED_EFFECT, key, "", f"nobody has said what {name} does", f"declare the effect of {name}"
         )
-    direction = _direction(analysis, key)
+    direction = direction_of(analysis, key)
     if direction:
         settle = f"the raw names behind {name}, or an alias table that keeps them apart"
         yield Reason(Code.DIRECTION, key, "", direction, settle)
@@ -180,34 +181,37 @@ _TEXTS: Final = frozenset(["body", "message", "text", "content", "comment", "not
 
 
 def _of_argument(analysis: Analysis, key: str, path: str, binding: Binding) -> Reason | None:
-    where = f"{key} {path}"
     if binding.kind is not BindingClass.DYNAMIC:
-        if binding.path_tie or binding.basis is Basis.INFERRED:
-            says = (
-                "another place of the same output always held it" if binding.path_tie else "its output was not recorded"
-            )
-            settle = f"a trace in which the sources of {where} differ" if binding.path_tie else "logs with outputs"
-            return Reason(Code.DOUBTFUL_SOURCE, key, path, says, settle)
-        return None
-    if (
-        words_of(path)[-1:]
-        and words_of(path)[-1] in _TEXTS
-        and any(" " in atoms.shown(each) for each in binding.candidates)
-    ):
-        return Reason(Code.FREE_TEXT, key, path, "a text for a person that no template explains", "")
-    if binding.choices is not None and binding.choices.selection is not None:
+        return _of_bound(key, path, binding)
+    where, says = f"{key} {path}", "; ".join(binding.reasons)
+    spaced = any(" " in atoms.shown(value) for value in binding.candidates)
+    closed = closed_candidates(analysis, key, path, binding)
+    if spaced and set(words_of(path)[-1:]) & _TEXTS:
+        return Reason(Code.FREE_TEXT, key, path, "a text for a person that no template explains")
+    if binding.choices is not None:
         settle = f"requests that name what {where} is chosen by"
         return Reason(Code.CHOICE, key, path, f"one of the list {binding.choices.step} {binding.choices.path}", settle)
     if binding.suspects:
-        steps = ", ".join(source.step for source in binding.suspects)
-        return Reason(Code.DOUBTFUL_SOURCE, key, path, f"likely from {steps}", f"a trace in which {steps} disagree")
-    says = "; ".join(binding.reasons)
-    closed = closed_candidates(analysis, key, path, binding)
+        steps = " and ".join(source.step for source in binding.suspects)
+        return Reason(Code.DOUBTFUL_SOURCE, key, path, f"likely from {steps}", f"a trace that tells {steps} apart")
     if closed:
         return Reason(Code.CHOICE, key, path, says, f"a recorded value that tells what {where} is to be", closed)
     if analysis.settings.allow_model_on_irreversible:
         return None
     return Reason(Code.OPEN_ARGUMENT, key, path, says, f"an origin of {where}: more traces, or logs with outputs")
+
+
+def _of_bound(key: str, path: str, binding: Binding) -> Reason | None:
+    if binding.path_tie:
+        says, settle = (
+            "another place of the same output always held it",
+            f"a trace in which the two differ for {key} {path}",
+        )
+    elif binding.basis is Basis.INFERRED:
+        says, settle = "its source was not recorded", "logs with outputs"
+    else:
+        return None
+    return Reason(Code.DOUBTFUL_SOURCE, key, path, says, settle)
 
 
 #: Different values up to which what was seen counts as all there is, where each was seen twice on average.
@@ -238,59 +242,4 @@ def _varies(analysis: Analysis) -> bool:
             }
             if len(values) > 1:
                 return True
-    return False
-
-
-# --- whether it does or undoes ----------------------------------------------------------------------------------------
-
-#: Words that do, with those that undo, as they stand in names of tools and in requests.
-_DOING: Final = frozenset(
-    ["add", "append", "attach", "assign", "tag", "label", "open", "grant", "enable", "activate", "subscribe", "follow"]
-    + ["lock", "mute", "pin", "show", "start", "join", "increase", "raise", "block", "book", "create", "put", "mark"]
-)
-_UNDOING: Final = frozenset(
-    ["remove", "delete", "detach", "unassign", "untag", "clean", "clear", "close", "revoke", "disable", "deactivate"]
-    + ["unsubscribe", "unfollow", "unlock", "unmute", "unpin", "hide", "stop", "leave", "decrease", "lower", "unblock"]
-    + ["cancel", "drop", "unlabel", "unmark", "take", "strip"]
-)
-#: Verbs of names that do not say which of the two they do.
-_NEUTRAL: Final = frozenset(
-    ["update", "set", "change", "modify", "edit", "toggle", "manage", "switch", "apply", "adjust"]
-)
-
-
-def _direction(analysis: Analysis, key: str) -> str:
-    """Why it is not told whether a step does or undoes; empty when it is told."""
-    steps = analysis.steps(key)
-    raw = sorted({call.raw_name for step in steps for call in step.calls if call.raw_name})
-    sides = {_side(words_of(name)) for name in raw} - {""}
-    if len(sides) > 1:
-        return f"it stands for {' and '.join(raw)}"
-    if len({call.effect for step in steps for call in step.calls}) > 1:
-        return f"it stands for calls with different effects ({' and '.join(raw)})"
-    if not set(words_of(key.rpartition("#")[0])) & _NEUTRAL or _told_by_argument(analysis, key):
-        return ""
-    asked = {_side(words_of(run.trace.request)) for run in analysis.occurrences(key)} - {""}
-    return "some requests ask to do it and others to undo it, and the calls look alike" if len(asked) > 1 else ""
-
-
-def _side(words: Sequence[str]) -> str:
-    """``do`` or ``undo``, by the words; empty when they say neither, or both."""
-    doing, undoing = bool(set(words) & _DOING), bool(set(words) & _UNDOING)
-    if doing == undoing:
-        return ""
-    return "do" if doing else "undo"
-
-
-def _told_by_argument(analysis: Analysis, key: str) -> bool:
-    """Whether some argument's few values part the traces as their requests do."""
-    for path in analysis.classifier.paths(key):
-        sides: dict[bytes, set[str]] = {}
-        for run in analysis.occurrences(key):
-            argument = run.arguments(key).get(path)
-            side = _side(words_of(run.trace.request))
-            if argument is not None and side:
-                sides.setdefault(atoms.key(argument.value), set()).add(side)
-        if len(sides) > 1 and all(len(each) == 1 for each in sides.values()) and len(set.union(*sides.values())) > 1:
-            return len(sides) <= _CLOSED // 2
     return False

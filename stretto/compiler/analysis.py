@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from stretto.compiler.classify import Classifier
 from stretto.compiler.depend import edge_of, evidence_of, judge, producers_of
 from stretto.compiler.evidence import Edge, Verdict
+from stretto.compiler.guards import find_forks
 from stretto.compiler.labels import Label, label_calls
 from stretto.compiler.model import Effect
 from stretto.compiler.steps import Run, step_keys
@@ -198,27 +199,72 @@ class Analysis:
 def analyse(traces: Sequence[Trace], tools: Tools, settings: CompilerSettings) -> Analysis:
     """Find out what traces of one intent show.
 
+    A read that nothing uses is dropped only where nothing uses it in any trace: a procedure makes it before it can know
+    how it will go on. One that all traces make is kept until it is seen whether a guard reads it.
+
     Args:
         traces: with different ids, in any order.
         tools: what is known of the actions.
         settings: the compiler's.
     """
     runs = tuple(Run(Tracing(trace, tools, settings)) for trace in sorted(traces, key=lambda trace: trace.id))
-    labels: dict[str, dict[int, Labelled]] = {run.trace.id: {} for run in runs}
+    undecided = _labelled(runs, {}, tools, settings, guards=None)
+    guards = frozenset(
+        guard.step for fork in find_forks(undecided) for guard in (*fork.rivals, fork.guard) if guard is not None
+    )
+    return _labelled(undecided.runs, undecided.labels, tools, settings, guards=guards)
+
+
+def _labelled(
+    runs: tuple[Run, ...],
+    labels: Mapping[str, tuple[Labelled, ...]],
+    tools: Tools,
+    settings: CompilerSettings,
+    *,
+    guards: frozenset[str] | None,
+) -> Analysis:
+    """Label and drop until nothing changes.
+
+    Args:
+        runs: of the traces.
+        labels: of calls that are dropped already.
+        tools: what is known of the actions.
+        settings: the compiler's.
+        guards: keys of the steps that guards read; None while they are not known, and every trace's reads are kept.
+    """
+    known = {run.trace.id: {each.call.index: each for each in labels.get(run.trace.id, ())} for run in runs}
     while True:
         bindings = Classifier(runs, tools, settings).bindings
-        dropped = 0
         for run in runs:
-            known = labels[run.trace.id]
-            for labelled in label_calls(run, bindings, settings):
-                index = labelled.call.index
-                if index not in run.dropped:
-                    dropped += not labelled.label.is_kept and labelled.label is not Label.RECOVERY
-                    known[index] = labelled
-        if not dropped:
-            ordered = {name: tuple(each[index] for index in sorted(each)) for name, each in labels.items()}
+            for labelled in label_calls(run, bindings, settings, guards=guards or frozenset()):
+                if labelled.call.index not in run.dropped:
+                    known[run.trace.id][labelled.call.index] = labelled
+        used = _used(runs, known)
+        if guards is None:
+            used |= set.intersection(*(set(run.by_key) for run in runs)) if runs else set()
+        gone = {run.trace.id: _gone(run, known[run.trace.id], used) for run in runs}
+        if all(gone[run.trace.id] <= run.dropped for run in runs):
+            ordered = {name: tuple(each[index] for index in sorted(each)) for name, each in known.items()}
             return Analysis(runs, ordered, tools, settings)
-        runs = tuple(
-            run.without({index for index, each in labels[run.trace.id].items() if not each.label.is_kept})
-            for run in runs
-        )
+        runs = tuple(run.without(run.dropped | gone[run.trace.id]) for run in runs)
+
+
+def _used(runs: Sequence[Run], labels: Mapping[str, Mapping[int, Labelled]]) -> set[str]:
+    """The keys of the steps that some trace needs."""
+    return {
+        step.key
+        for run in runs
+        for step in run.steps
+        if any(labels[run.trace.id][call.index].label.is_kept for call in step.calls)
+    }
+
+
+def _gone(run: Run, labels: dict[int, Labelled], used: set[str]) -> set[int]:
+    """The calls of a trace that are no steps; those that other traces need are labelled so."""
+    gone = set()
+    for index, each in list(labels.items()):
+        if each.label.is_unused and run.keys.get(index) in used:
+            labels[index] = replace(each, label=Label.ESSENTIAL, reason="other traces need it")
+        elif not each.label.is_kept:
+            gone.add(index)
+    return gone

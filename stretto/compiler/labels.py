@@ -39,6 +39,11 @@ class Label(StrEnum):
     UNKNOWN = "unknown"  #: everything else
 
     @property
+    def is_unused(self) -> bool:
+        """Whether it is dropped because nothing uses what it returned."""
+        return self in (Label.DEAD_OUTPUT, Label.EXPLORATORY)
+
+    @property
     def is_kept(self) -> bool:
         """Whether a procedure makes such calls."""
         return self in (Label.POLICY_REQUIRED, Label.ESSENTIAL, Label.UNKNOWN)

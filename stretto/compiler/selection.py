@@ -103,6 +103,8 @@ _PLACE_TRACES: Final = 3
 
 
 def _wheres(cases: Sequence[Case], constant_min: int) -> Iterator[Selection]:
+    if all(len(case.elements) == 1 for case in cases):
+        return  # nothing was ever chosen
     fields = _fields(cases)
     for path in fields:
         if all(case.singles_out(path, case.said) for case in cases):
