@@ -142,3 +142,6 @@ COMMIT_CALLS: Final = 50
 
 #: Steps whose mean surprise the gate looks at, unless the flow or the user says otherwise. The original's.
 SURPRISE_WINDOW: Final = 5
+
+#: Largest file of a procedure that is read. One of a thousand traces with all its evidence takes some megabytes.
+PROCEDURE_BYTES: Final = 64 * 1024 * 1024

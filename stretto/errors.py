@@ -11,6 +11,7 @@ __all__ = [
     "GuardsError",
     "ManifestError",
     "OracleError",
+    "ProcedureError",
     "SessionLogError",
     "StrettoError",
     "UsageError",
@@ -89,6 +90,10 @@ class ManifestError(_FileError):
 
 class FlowError(_FileError):
     """A flow file is not valid."""
+
+
+class ProcedureError(_FileError):
+    """A procedure's file cannot be read, or is none."""
 
 
 class GuardsError(_FileError):

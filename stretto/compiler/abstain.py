@@ -196,9 +196,9 @@ def _of_argument(analysis: Analysis, key: str, path: str, binding: Binding) -> R
         return Reason(Code.DOUBTFUL_SOURCE, key, path, f"likely from {steps}", f"a trace that tells {steps} apart")
     if closed:
         return Reason(Code.CHOICE, key, path, says, f"a recorded value that tells what {where} is to be", closed)
-    if analysis.settings.allow_model_on_irreversible:
-        return None
-    return Reason(Code.OPEN_ARGUMENT, key, path, says, f"an origin of {where}: more traces, or logs with outputs")
+    settle = f"an origin of {where}: more traces, or logs with outputs"
+    may_be_any = Reason(Code.OPEN_ARGUMENT, key, path, says, settle)
+    return None if analysis.settings.allow_model_on_irreversible else may_be_any
 
 
 def _of_bound(key: str, path: str, binding: Binding) -> Reason | None:

@@ -196,7 +196,9 @@ class Analysis:
         return False
 
 
-def analyse(traces: Sequence[Trace], tools: Tools, settings: CompilerSettings) -> Analysis:
+def analyse(
+    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, *, known: Mapping[str, Tracing] | None = None
+) -> Analysis:
     """Find out what traces of one intent show.
 
     A read that nothing uses is dropped only where nothing uses it in any trace: a procedure makes it before it can know
@@ -206,8 +208,11 @@ def analyse(traces: Sequence[Trace], tools: Tools, settings: CompilerSettings) -
         traces: with different ids, in any order.
         tools: what is known of the actions.
         settings: the compiler's.
+        known: the origins of arguments, by trace, where they are known already: they depend on nothing but the trace.
     """
-    runs = tuple(Run(Tracing(trace, tools, settings)) for trace in sorted(traces, key=lambda trace: trace.id))
+    known = known or {}
+    ordered = sorted(traces, key=lambda trace: trace.id)
+    runs = tuple(Run(known.get(trace.id) or Tracing(trace, tools, settings)) for trace in ordered)
     undecided = _labelled(runs, {}, tools, settings, guards=None)
     guards = frozenset(
         guard.step for fork in find_forks(undecided) for guard in (*fork.rivals, fork.guard) if guard is not None

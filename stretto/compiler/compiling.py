@@ -1,0 +1,222 @@
+"""From the traces of one intent to a procedure, a procedure with a person in it, or a refusal. Pure.
+
+A procedure is checked before anybody sees it: its structure, a replay on paper of every trace it was made of, and of
+traces that were left out when it was made. There is no repair: what fails is a finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from stretto.compiler import atoms
+from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
+from stretto.compiler.analysis import analyse
+from stretto.compiler.emit import Origin, emit
+from stretto.compiler.guards import find_forks
+from stretto.compiler.inputs import find_inputs, inputs_of
+from stretto.compiler.model import Unlogged
+from stretto.compiler.paper import Replayed, Result, replay
+from stretto.compiler.repeats import repeats_alike
+from stretto.compiler.tracing import Tracing
+from stretto.procedure.checks import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stretto.compiler.analysis import Analysis
+    from stretto.compiler.model import Trace
+    from stretto.compiler.schemas import Tools
+    from stretto.compiler.settings import CompilerSettings
+    from stretto.procedure.graph import Procedure
+    from waggle.jsonvalue import JsonValue
+
+__all__ = ["Compilation", "compile_traces", "distinct"]
+
+#: Parts that the traces are divided into for leaving one out: one a trace, up to so many.
+_PARTS: Final = 20
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What became of the traces of one intent.
+
+    Attributes:
+        name: of the intent.
+        traces: distinct traces, sorted by id.
+        analysis: what they show; None below the support floor.
+        reasons: what speaks against steps, strictest first.
+        procedure: what was made; None of a refusal.
+        refusal: why nothing was made; None of a procedure.
+        replayed: each trace, replayed on paper.
+        left_out: each trace, replayed on paper by a procedure made without it; ``escalated`` where none was made.
+        warnings: for people.
+    """
+
+    name: str
+    traces: tuple[Trace, ...]
+    analysis: Analysis | None
+    reasons: tuple[Reason, ...] = ()
+    procedure: Procedure | None = None
+    refusal: Refusal | None = None
+    replayed: tuple[Replayed, ...] = ()
+    left_out: tuple[Replayed, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What became of them."""
+        if self.procedure is None:
+            return Outcome.REFUSED
+        asks = any(node.type == "human" for node in self.procedure.nodes.values())
+        return Outcome.WITH_PERSON if asks else Outcome.COMPILED
+
+
+def distinct(traces: Sequence[Trace]) -> tuple[Trace, ...]:
+    """One trace of those with equal content, the one with the smallest id; sorted by id.
+
+    Support counts what happened, not files: a trace that was copied is one.
+    """
+    seen: dict[bytes, Trace] = {}
+    for trace in sorted(traces, key=lambda trace: trace.id):
+        seen.setdefault(_content(trace), trace)
+    return tuple(sorted(seen.values(), key=lambda trace: trace.id))
+
+
+def _content(trace: Trace) -> bytes:
+    calls: list[JsonValue] = [
+        [call.name, dict(call.args), None if isinstance(call.output, Unlogged) else [call.output], call.ok]
+        for call in trace.calls
+    ]
+    said: list[JsonValue] = [each.text for each in trace.utterances]
+    return atoms.key([trace.context, trace.request, said, calls, trace.answer])
+
+
+def compile_traces(
+    name: str,
+    traces: Sequence[Trace],
+    tools: Tools,
+    settings: CompilerSettings,
+    *,
+    origin: Origin | None = None,
+    human: bool = False,
+) -> Compilation:
+    """Compile traces of one intent.
+
+    Args:
+        name: of the intent.
+        traces: in any order.
+        tools: what is known of the actions.
+        settings: the compiler's.
+        origin: what is known of the procedure beside its traces.
+        human: whether a person may be asked which way to go where nothing tells.
+    """
+    kept = distinct(traces)
+    origin = replace(origin or Origin(name), name=name)
+    if len(kept) < settings.support_floor:
+        says = f"{len(kept)} distinct traces, and it takes {settings.support_floor}"
+        return Compilation(name, kept, None, warnings=(says,))
+    known = {trace.id: Tracing(trace, tools, settings) for trace in kept}
+    made = _compiled(kept, tools, settings, origin, known=known, human=human)
+    if made.procedure is None or made.analysis is None:
+        return made
+    left_out = tuple(_without_each(made, tools, settings, origin, known=known, human=human))
+    wrong = [each for each in left_out if each.result is Result.WRONG and each.irreversible]
+    if wrong:
+        return _refused(made, wrong[0], replayed=made.replayed, left_out=left_out)
+    return replace(made, left_out=left_out)
+
+
+def _compiled(
+    traces: Sequence[Trace],
+    tools: Tools,
+    settings: CompilerSettings,
+    origin: Origin,
+    *,
+    known: Mapping[str, Tracing],
+    human: bool,
+) -> Compilation:
+    analysis = analyse(traces, tools, settings, known=known)
+    found = (*_open_repeats(analysis), *reasons(analysis, find_forks(analysis), human=human))
+    refusal = refuse(origin.name, analysis, found)
+    made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal)
+    if refusal is not None or not analysis.keys:
+        return made
+    try:
+        procedure = emit(analysis, found, origin)
+    except ValueError as error:
+        return _refused(made, Replayed("", Result.WRONG, analysis.keys[0], str(error)))
+    wrong = faults(procedure)
+    if wrong:
+        return _refused(made, Replayed("", Result.WRONG, analysis.keys[0], wrong[0]))
+    inputs = find_inputs(analysis)
+    replayed = tuple(replay(procedure, run, inputs_of(inputs, analysis, run)) for run in analysis.runs)
+    failed = [each for each in replayed if each.result is Result.WRONG]
+    if failed:
+        return _refused(made, failed[0], replayed=replayed)
+    return replace(made, procedure=procedure, replayed=replayed)
+
+
+def _open_repeats(analysis: Analysis) -> tuple[Reason, ...]:
+    """The steps of which it is not clear how often, and with what, they are made."""
+    return tuple(
+        Reason(
+            Code.OPEN_ARGUMENT,
+            key,
+            "",
+            "its calls differ in more than one argument, or are repeated in different ways",
+            "traces in which they differ in one",
+        )
+        for key in analysis.keys
+        if not repeats_alike(analysis, key)
+    )
+
+
+def _refused(
+    made: Compilation, wrong: Replayed, *, replayed: tuple[Replayed, ...] = (), left_out: tuple[Replayed, ...] = ()
+) -> Compilation:
+    """The same without a procedure, since a check failed."""
+    analysis = made.analysis
+    keys = analysis.keys if analysis is not None else ("",)
+    step = wrong.node if wrong.node in keys else keys[0]
+    says = f"{wrong.trace or 'the graph'}: {wrong.node}: {wrong.says}"
+    reason = Reason(Code.SELF_CHECK, step, "", says, "more traces of what differs there")
+    refusal = refuse(made.name, analysis, (reason,)) if analysis is not None else None
+    return replace(
+        made,
+        reasons=(reason, *made.reasons),
+        procedure=None,
+        refusal=refusal,
+        replayed=replayed or made.replayed,
+        left_out=left_out,
+    )
+
+
+def _without_each(
+    made: Compilation,
+    tools: Tools,
+    settings: CompilerSettings,
+    origin: Origin,
+    *,
+    known: Mapping[str, Tracing],
+    human: bool,
+) -> list[Replayed]:
+    """Each trace, replayed by a procedure made without it: without its part, where there are more than `_PARTS`."""
+    assert made.analysis is not None  # noqa: S101 - the caller has looked
+    floor = replace(settings, support_floor=1)
+    runs = {run.trace.id: run for run in made.analysis.runs}
+    parts = min(len(made.traces), _PARTS)
+    found = []
+    for part in range(parts):
+        left = made.traces[part::parts]
+        rest = [trace for trace in made.traces if trace not in left]
+        other = _compiled(rest, tools, floor, origin, known=known, human=human)
+        for trace in left:
+            if other.procedure is None or other.analysis is None:
+                says = "; ".join(reason.says for reason in other.reasons[:1]) or "nothing was compiled without it"
+                found.append(Replayed(trace.id, Result.ESCALATED, "", says))
+            else:
+                inputs = inputs_of(find_inputs(other.analysis), other.analysis, runs[trace.id])
+                found.append(replay(other.procedure, runs[trace.id], inputs))
+    return sorted(found, key=lambda each: each.trace)

@@ -1,0 +1,106 @@
+"""Procedure files: canonical JSON that people read and compare, with a digest of the whole.
+
+Not responsible for what is in one (`stretto.procedure.graph`), nor for the tree kind (`stretto.procedure.trees`).
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from stretto._defaults import PROCEDURE_BYTES
+from stretto.errors import ProcedureError
+from stretto.procedure.checks import faults
+from stretto.procedure.graph import Procedure
+from waggle import files, jsonvalue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from waggle.jsonvalue import JsonObject, JsonValue
+
+__all__ = ["digest_of", "dump_procedure", "load_procedure", "procedure_from_json", "read_procedure", "write_procedure"]
+
+_DIGEST_BYTES: Final = 16
+
+
+def _plain(procedure: Procedure) -> JsonObject:
+    value: JsonObject = procedure.model_dump(mode="json", exclude_defaults=False)
+    return value
+
+
+def digest_of(procedure: Procedure) -> str:
+    """The digest of a procedure without its own: 32 hex digits of BLAKE2b over its canonical JSON."""
+    value = {name: each for name, each in _plain(procedure).items() if name != "digest"}
+    return blake2b(jsonvalue.canonical(value), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def dump_procedure(procedure: Procedure) -> bytes:
+    """The file of a procedure: indented JSON, the digest at its end."""
+    signed = procedure.model_copy(update={"digest": digest_of(procedure)})
+    return jsonvalue.pretty(_plain(signed)).rstrip("\n").encode("utf-8", "surrogatepass") + b"\n"
+
+
+def write_procedure(path: Path, procedure: Procedure) -> None:
+    """Write a procedure's file, whole or not at all.
+
+    Raises:
+        StoreUnavailable: the disk does not take it.
+    """
+    files.replace(path, dump_procedure(procedure))
+
+
+def read_procedure(path: Path) -> Procedure:
+    """Read a procedure's file.
+
+    Raises:
+        ProcedureError: it cannot be read, or is no sound procedure; the error says where.
+    """
+    try:
+        data = files.read_bytes(path, limit=PROCEDURE_BYTES)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ProcedureError(str(path), "$", f"cannot be read: {reason}") from None
+    return load_procedure(data, str(path))
+
+
+def load_procedure(data: bytes, path: str = "") -> Procedure:
+    """A procedure from the bytes of its file.
+
+    Raises:
+        ProcedureError: as `read_procedure`.
+    """
+    try:
+        value = jsonvalue.loads(data)
+    except ValueError as error:
+        raise ProcedureError(path, "$", f"it is no JSON: {error}") from None
+    return procedure_from_json(value, path)
+
+
+def procedure_from_json(value: JsonValue, path: str = "") -> Procedure:
+    """A procedure from its JSON value.
+
+    Raises:
+        ProcedureError: as `read_procedure`.
+    """
+    if not isinstance(value, dict):
+        raise ProcedureError(path, "$", "expected an object")
+    if value.get("stretto_procedure") == 1:
+        raise ProcedureError(path, "$.stretto_procedure", "it is a tree procedure, which another reader reads")
+    try:
+        procedure = Procedure.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+        raise ProcedureError(path, f"${where}", str(first["msg"])) from None
+    if procedure.digest and procedure.digest != digest_of(procedure):
+        raise ProcedureError(
+            path, "$.digest", "it was changed after it was compiled; review it, and take the digest out"
+        )
+    found = faults(procedure)
+    if found:
+        where, _, says = found[0].partition(": ")
+        raise ProcedureError(path, where, says)
+    return procedure
