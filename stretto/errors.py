@@ -14,6 +14,7 @@ __all__ = [
     "ProcedureError",
     "SessionLogError",
     "StrettoError",
+    "ToolsError",
     "UsageError",
 ]
 
@@ -98,6 +99,10 @@ class ProcedureError(_FileError):
 
 class GuardsError(_FileError):
     """A file of guards is not valid."""
+
+
+class ToolsError(_FileError):
+    """A file of declarations of tools is not valid."""
 
 
 class BadFlow(StrettoError, ValueError):
