@@ -69,6 +69,7 @@ class Classifier:
         self.runs = runs
         self._tools = tools
         self._settings = settings
+        self._seen: dict[tuple[str, str], list[Seen]] = {}
 
     # --- what is seen ------------------------------------------------------------------------------------------------
 
@@ -86,8 +87,10 @@ class Classifier:
 
     def seen(self, key: str, path: str) -> list[Seen]:
         """An argument in all traces in which it is present and the same in all calls of the step."""
+        if (key, path) in self._seen:
+            return self._seen[(key, path)]
         name = key.rpartition("#")[0]
-        found = []
+        found = self._seen[(key, path)] = []
         for run in self.runs:
             argument = run.arguments(key).get(path)
             if argument is not None:
