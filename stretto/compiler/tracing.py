@@ -131,7 +131,7 @@ class Tracing:
         return {index: tuple(each) for index, each in found.items()}
 
     def shown(self, call: Call) -> frozenset[str]:
-        """The exact paths in a call's output whose distinctive values the answer says, and its arguments do not hold."""
+        """The exact paths in a call's output whose distinctive values the answer says and its arguments do not."""
         found = self._shown.get(call.index)
         if found is None:
             found = self._shown[call.index] = frozenset(self._in_answer(call))
