@@ -54,6 +54,8 @@ LAYERS = {
         {"live", "learning", "parallel", "diagnosis"},
         {"flow"},
         {"bindings", "permits"},
+        {"compiler"},
+        {"procedure"},
         {"model"},
         {"sessions", "block"},
         {"wrapping", "configured"},

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import Binding, BindingClass, Selection, SelectionKind, Source
 from stretto.compiler.depend import INFERRED, judge, producers_of, refuted
 from stretto.compiler.evidence import Basis, Other
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Effect, Unlogged
-from stretto.compiler.selection import Case, elements, select
+from stretto.compiler.selection import Case, select
 from stretto.compiler.tracing import EXACT
-from stretto.compiler.transforms import TEMPLATE, template_of, transformed
+from stretto.procedure import atoms
+from stretto.procedure.transforms import TEMPLATE, template_of, transformed
+from stretto.procedure.values import elements
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:

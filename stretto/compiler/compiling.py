@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
 from stretto.compiler.analysis import analyse
 from stretto.compiler.emit import Origin, emit
@@ -20,6 +19,7 @@ from stretto.compiler.model import Unlogged
 from stretto.compiler.paper import Replayed, Result, replay
 from stretto.compiler.repeats import repeats_alike
 from stretto.compiler.tracing import Tracing
+from stretto.procedure import atoms
 from stretto.procedure.checks import faults
 
 if TYPE_CHECKING:

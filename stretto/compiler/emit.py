@@ -15,9 +15,9 @@ from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.guards import find_forks, ways
 from stretto.compiler.inputs import FoundInput, Use, find_inputs
-from stretto.compiler.order import implied, layers
 from stretto.compiler.repeats import repeat_of
 from stretto.procedure import graph
+from stretto.procedure.order import implied, layers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import BindingClass
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Effect, Unlogged
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.groups import group_calls
 from stretto.compiler.model import UNLOGGED, Unlogged
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

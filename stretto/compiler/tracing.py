@@ -14,10 +14,10 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.evidence import Exclusion, Other
 from stretto.compiler.model import UNLOGGED, Unlogged
-from stretto.compiler.transforms import transformed
+from stretto.procedure import atoms
+from stretto.procedure.transforms import transformed
 from waggle import jsonvalue
 from waggle.calls import Result
 from waggle.redact import is_masked
@@ -143,7 +143,7 @@ class Tracing:
             return
         words = set(_WORDS.findall(atoms.fold(answer)))
         for path, value in islice(atoms.atoms(call.output), self._settings.atoms_max):
-            if atoms.is_distinctive(value, self._settings):
+            if self._settings.is_distinctive(value):
                 first = _WORDS.search(atoms.fold(atoms.shown(value)))
                 if first and first[0] in words and atoms.said(value, answer) and not self._carries(call, value):
                     yield path
@@ -249,7 +249,7 @@ class Tracing:
             Exclusion(Other.UNLOGGED_CALL, len(unseen), tuple(f"call {each.index}" for each in unlogged)),
             Exclusion(Other.FAILED_CALL, len(failed), tuple(hinted)),
         )
-        distinctive = not is_listed and atoms.is_distinctive(value, self._settings)
+        distinctive = not is_listed and self._settings.is_distinctive(value)
         masked = isinstance(value, str) and is_masked(value)
         found = () if masked else self.candidates(call, value)
         return Argument(call, path, value, found, others, unlogged, distinctive)

@@ -13,10 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stretto.compiler import atoms
-from stretto.compiler.groups import is_nothing
-from stretto.compiler.guards import count_of
-from stretto.compiler.transforms import transform
+from stretto.procedure import atoms
 from stretto.procedure.graph import (
     Constant,
     Copied,
@@ -29,7 +26,8 @@ from stretto.procedure.graph import (
     ToolNode,
     TransformNode,
 )
-from stretto.procedure.values import ABSENT, insert, is_absent, pick, resolve_elements
+from stretto.procedure.transforms import transform
+from stretto.procedure.values import ABSENT, count_of, insert, is_absent, is_nothing, pick, resolve_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -134,7 +132,8 @@ class Escalation:
         procedure: its name.
         node: where it stopped.
         reason: ``missing_source``, ``selection``, ``sources_disagree``, ``unseen_branch``, ``unseen_value``,
-            ``call_failed``, ``too_many``, ``unknown_page``, ``no_answer``, ``not_among_candidates``, ``declined``.
+            ``call_failed``, ``too_many``, ``unknown_page``, ``no_answer``, ``not_among_candidates``, ``declined``;
+            and of a run that was taken up: ``in_doubt``, ``masked``.
         observed: what was met, for people.
     """
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from stretto.compiler import atoms
+from stretto.procedure import atoms
 from stretto.procedure.engine import Answer, Ask
 from waggle import jsonvalue
 

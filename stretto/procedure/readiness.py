@@ -9,8 +9,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler.shapes import fits
 from stretto.procedure.graph import Contract, HumanNode, Secret, ToolNode
+from stretto.procedure.shapes import fits
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
