@@ -8,7 +8,6 @@ from typing import Any
 
 from tests.conftest import ROOT
 from tests.integrations.routines import HABIT, answer, asked_for, check_folds, check_observed, habitual
-from tests.test_docs import blocks
 
 READS = SimpleNamespace(metadata={"read_only": True})
 TOOLS = {"orders_of": READS, "order": READS, "ship": SimpleNamespace(metadata=None)}
@@ -35,7 +34,8 @@ class Reply:
 
 
 def test_the_adapter_of_the_document_adds_the_next_read_and_reports_the_agents_calls() -> None:
-    (source,) = blocks(ROOT / "docs" / "integrations.md", "python")
+    text = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+    source = text.partition("```python\n")[2].partition("\n```")[0]
     names: dict[str, Any] = {}
     exec(compile(source, "docs/integrations.md", "exec"), names)  # noqa: S102 - our own document
     manager = habitual(reads=())
