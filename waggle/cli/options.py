@@ -54,8 +54,8 @@ learn_share = click.option(
 
 address = click.option(
     "--address",
-    metavar="[HOST:]PORT",
-    help=f"Where waggle serve listens: an address of this machine alone. Default: {HOOK_ADDRESS}.",
+    metavar="HOST:PORT",
+    help=f"Where waggle serve listens, an address of this machine alone; PORT will do. Default: {HOOK_ADDRESS}.",
 )
 
 traces = click.argument("traces", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="TRACE...")

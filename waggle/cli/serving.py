@@ -96,7 +96,7 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def _log_shown() -> Iterator[None]:
-    logger, handler = logging.getLogger("waggle"), _Lines(logging.INFO)
+    logger, handler = logging.getLogger("waggle.hook"), _Lines(logging.INFO)
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk"]
 
-_log = logging.getLogger("waggle")
+_log = logging.getLogger("waggle.hook")
 
 _IDS: Final = 256  # latest calls of a conversation that are told from those reported twice
 
