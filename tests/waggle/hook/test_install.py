@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
+    from waggle.jsonvalue import JsonObject
+
 URL = "http://127.0.0.1:8377/hook/claude-code"
 FORMS = [
     COMMAND_HOOK,
@@ -86,7 +88,7 @@ forms = st.sampled_from(FORMS)
 
 @given(st.lists(forms, max_size=3), st.lists(forms, max_size=3), forms)
 def test_one_form_takes_the_place_of_the_others_and_what_is_not_ours_stays(
-    first: list[dict[str, object]], second: list[dict[str, object]], wanted: dict[str, object]
+    first: list[JsonObject], second: list[JsonObject], wanted: JsonObject
 ) -> None:
     mine = {"type": "command", "command": "mine"}
     groups = [{"matcher": "Read", "hooks": [*first, mine]}, {"matcher": "Bash", "hooks": second}, {"hooks": "odd"}]
