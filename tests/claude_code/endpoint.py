@@ -56,9 +56,16 @@ class Endpoint(ThreadingHTTPServer):
                 calls = turn() if callable(turn) else turn
             first = self._calls + 1
             self._calls += len(calls)
-        message = {"id": f"msg_{first}", "type": "message", "role": "assistant", "model": request["model"]}
-        rest = {"content": [], "stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
-        yield {"type": "message_start", "message": {**message, **rest}}
+        message = {
+            "id": f"msg_{first}",
+            "type": "message",
+            "role": "assistant",
+            "model": request["model"],
+            "content": [],
+            "stop_reason": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+        yield {"type": "message_start", "message": message}
         if not calls:
             yield from _block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "done"})
         for at, (name, args) in enumerate(calls):

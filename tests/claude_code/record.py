@@ -1,8 +1,7 @@
 """Records what the ordinary tests read of the real Claude Code: the events its hooks get, and its transcripts.
 
-``python tests/claude_code/run.py --record`` writes ``tests/waggle/hook/recorded`` anew. Paths of this machine become
-``/project`` and ``/home``. Of the transcripts those lines are left out that hold texts of Claude Code's own, which are
-prompts, and descriptions of tools.
+``python tests/claude_code/run.py --record`` writes them anew. Paths of this machine become ``/project`` and ``/home``.
+Of the transcripts those lines are left out that hold texts of Claude Code's own: prompts, and descriptions of tools.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from tests.claude_code.endpoint import Turn
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-PLACE: Final = ROOT / "tests" / "waggle" / "hook" / "recorded"
+EVENTS_FILE: Final = ROOT / "tests" / "waggle" / "hook" / "recorded" / "claude_code_events.jsonl"
+TRANSCRIPTS: Final = ROOT / "tests" / "waggle" / "traces" / "claude_code"
 
 #: Kinds of a transcript's lines with nothing but facts about the session in them.
 KEPT: Final = {"user", "assistant", "queue-operation", "last-prompt", "tools-used", "cost-state"}
@@ -80,10 +80,12 @@ def main() -> int:
         scripts = [all_tools(project), habit(project, range(3)), habit(project, range(3, 6))]
         ran = [claude.run(script, "--mcp-config", servers) for script in scripts]
         events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        _write(PLACE / "events.jsonl", _shown(events, ran), place)
+        here = {f"{place}/{name}": f"/{name}" for name in ("project", "home")}
+        here[claude.transcripts()[0].parent.name] = "-project"
+        _write(EVENTS_FILE, _shown(events, ran), here)
         for number, path in enumerate(claude.transcripts(), 1):
             lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-            _write(PLACE / f"session-{number}.jsonl", [line for line in lines if line["type"] in KEPT], place)
+            _write(TRANSCRIPTS / f"session-{number}.jsonl", [line for line in lines if line["type"] in KEPT], here)
     return 0
 
 
@@ -98,15 +100,11 @@ def _shown(events: list[dict[str, Any]], sessions: list[Ran]) -> list[dict[str, 
     return found
 
 
-def _write(path: Path, lines: list[dict[str, Any]], place: str) -> None:
+def _write(path: Path, lines: list[dict[str, Any]], here: dict[str, str]) -> None:
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    for found, instead in (
-        (f"{place}/project", "/project"),
-        (f"{place}/home", "/home"),
-        (f"{place}/project".replace("/", "-"), "-project"),
-    ):
+    for found, instead in here.items():
         text = text.replace(found, instead)
-    assert Path(place).name not in text
+    assert "tmp" not in text
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
 

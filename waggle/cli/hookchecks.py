@@ -15,6 +15,7 @@ from waggle.cli.hosting import is_shared, settings_paths, settings_text
 from waggle.errors import WaggleError
 from waggle.hook.client import private_place
 from waggle.hook.install import COMMAND, EVENTS, http_hooks, missing
+from waggle.hook.running import find_ripgrep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,10 +52,11 @@ def hook_checks(root: Path) -> Iterator[Check]:
     posts = [path for path, text in texts.items() if http_hooks(text)]
     if not commands and not posts:
         yield Check(_NAME, "note", "not in Claude Code's settings", f"{_PUT} puts it there")
-    if commands:
-        yield _command(min(commands, key=lambda path: len(missing(texts[path]))), texts)
-    for path in posts:
-        yield _http(path, http_hooks(texts[path]))
+    checks = [_command(min(commands, key=lambda path: len(missing(texts[path]))), texts)] if commands else []
+    checks += [_http(path, http_hooks(texts[path])) for path in posts]
+    yield from checks
+    if any(check.state == "ok" for check in checks):
+        yield _ripgrep(root)
     if len({*commands, *posts}) > 1 or (commands and posts):
         twice = " and ".join(str(path) for path in dict.fromkeys([*commands, *posts]))
         yield Check(_NAME, "note", f"{twice}: calls are reported twice, and answered once", "take one of them out")
@@ -73,6 +75,15 @@ def _command(path: Path, texts: dict[Path, str]) -> Check:
     except OSError as error:
         return Check(_NAME, "problem", str(error), "without that directory nothing is remembered")
     return Check(_NAME, "ok", f"{path}; sessions in {place}")
+
+
+def _ripgrep(root: Path) -> Check:
+    """Look for what the hook searches and lists files with, as Claude Code does."""
+    found = find_ripgrep(root.resolve())
+    if found is None:
+        missed = "there is no `rg`, so no search is looked up"
+        return Check("ripgrep", "note", missed, "install waggle-stretto[search], or ripgrep")
+    return Check("ripgrep", "ok", found)
 
 
 def _http(path: Path, hooks: dict[str, JsonObject]) -> Check:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from waggle import jsonvalue
 from waggle.calls import Call, Outcome, Result
+from waggle.hook.ripgrep import listed, response_shown
 
 if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject, JsonValue
@@ -123,31 +124,14 @@ def _known_text(tool: str, response: JsonObject) -> str | None:
         parts = (_text(response, "stdout"), _text(response, "stderr"))
         return "\n".join(part for part in parts if part)
     names = response.get("filenames")
-    if tool == "Glob" and isinstance(names, list):
+    if tool == "Glob" and isinstance(names, list) and response.get("truncated") is not True:
         return listed(names)
-    if tool == "Grep":
-        if response.get("mode") == "files_with_matches" and isinstance(names, list):
-            return found_files(names)
-        if isinstance(response.get("content"), str):
-            return _text(response, "content") or "No matches found"
-    return None
+    return response_shown(response) if tool == "Grep" else None
 
 
 def numbered(lines: list[str], first: int) -> str:
     """Lines of a file as Claude Code's Read shows them: number, tab, text."""
-    return "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, first)).rstrip()
-
-
-def listed(names: list[JsonValue]) -> str:
-    """Files as Claude Code's Glob shows them."""
-    return "\n".join(str(name) for name in names) or "No files found"
-
-
-def found_files(names: list[JsonValue]) -> str:
-    """Files with matches as Claude Code's Grep shows them."""
-    if not names:
-        return "No files found"
-    return f"Found {len(names)} file{'s' if len(names) > 1 else ''}\n{listed(names)}"
+    return "\n".join(f"{number}\t{line}" for number, line in enumerate(lines, first))
 
 
 def answer(event: Event, added: str) -> bytes:

@@ -8,19 +8,16 @@ is never proposed, and what is read is checked once more when it is opened. Ever
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import threading
-import time
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from waggle import shell
 from waggle.calls import Result
-from waggle.hook.events import listed, numbered
+from waggle.hook.events import numbered
+from waggle.hook.ripgrep import GLOB_FILES, glob_options, listed, read_search
+from waggle.hook.running import find_ripgrep, run
 from waggle.shell import Script
 from waggle.tools import ToolTable
 
@@ -35,12 +32,9 @@ __all__ = ["HookTools", "Reads"]
 _WHOLE_BYTES: Final = 256 * 1024
 _LINES: Final = 2000
 
-#: Longest output of a command, characters, as Claude Code has it; files of one listing.
+#: Longest output of a command, characters, as Claude Code has it; and of a search, whose files may be many.
 _OUTPUT_CHARS: Final = 30_000
-_FILES: Final = 100
-
-#: Seconds of one lookup.
-_SECONDS: Final = 1.5
+_SEARCH_BYTES: Final = 4 * 1024 * 1024
 
 #: Files that are there to hold secrets, by name. An agent may ask for them; nobody reads them unasked.
 _SECRETS: Final = (".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.keystore", "id_rsa*", "id_ed25519*")
@@ -71,6 +65,7 @@ class Reads:
         self._root = Path(os.path.realpath(root))
         self._denied = denied
         self._patterns = tuple(rule[5:-1] for rule in denied if rule.startswith("Read(") and rule.endswith(")"))
+        self._ripgrep = find_ripgrep(self._root)
 
     # --- what may be read -----------------------------------------------------------------------------------------
 
@@ -82,21 +77,26 @@ class Reads:
             args: its arguments.
             cwd: the agent's working directory.
         """
-        if tool in self._denied or (tool == "Read" and "Read" in self._denied):
+        if {tool, "Read"} & set(self._denied) or (
+            tool != "Read" and any(r.startswith(f"{tool}(") for r in self._denied)
+        ):
             return False
         match tool:
             case "Read":
                 path = args.get("file_path")
                 return isinstance(path, str) and set(args) <= {"file_path", "offset", "limit"} and self._may(path, cwd)
+            case "Grep":
+                search = read_search(args)
+                return search is not None and self._may_search(search.path, cwd)
             case "Glob":
                 pattern, path = args.get("pattern"), args.get("path", ".")
                 return (
                     isinstance(pattern, str)
                     and isinstance(path, str)
                     and set(args) <= {"pattern", "path"}
-                    and ".." not in pattern
-                    and not pattern.startswith(("/", "~"))
-                    and self._may(path, cwd)
+                    and not pattern.startswith("/")
+                    and "\0" not in pattern
+                    and self._may_search(path, cwd)
                 )
             case "Bash":
                 command = args.get("command")
@@ -107,17 +107,33 @@ class Reads:
     def _may(self, path: str, cwd: str) -> bool:
         return self._inside(path, cwd) is not None
 
+    def _may_search(self, path: str, cwd: str) -> bool:
+        """Whether ripgrep is there, and a path below the working directory, where names are shown from."""
+        return self._ripgrep is not None and self._may(path, cwd) and self._from_here(path, cwd) is not None
+
+    def _from_here(self, path: str, cwd: str) -> str | None:
+        """A path as seen from the working directory; None when it does not lie in it."""
+        here = cwd or str(self._root)
+        seen = os.path.relpath(os.path.join(here, path), here)  # noqa: PTH118 - the agent's spelling
+        return None if Path(seen).parts[:1] == (os.pardir,) else seen
+
     def _inside(self, path: str, cwd: str) -> Path | None:
         """The real path; None outside the project, and for what must not be read."""
+        real = self._listable(path, cwd)
+        if real is None:
+            return None
+        parts = real.relative_to(self._root).parts
+        secret = any(fnmatchcase(part.lower(), name) for part in parts for name in (*_SECRETS, *_SECRETS_TOO))
+        return None if secret else real
+
+    def _listable(self, path: str, cwd: str) -> Path | None:
+        """The real path; None outside the project, and where a rule denies it."""
         if "\0" in path or path.startswith("~"):
             return None
         real = Path(os.path.realpath(os.path.join(cwd or self._root, path)))  # noqa: PTH118 - the agent's spelling
         if real != self._root and self._root not in real.parents:
             return None
-        inside = real.relative_to(self._root)
-        if any(fnmatchcase(part.lower(), secret) for part in inside.parts for secret in (*_SECRETS, *_SECRETS_TOO)):
-            return None
-        return None if self._is_denied(inside.as_posix(), str(real)) else real
+        return None if self._is_denied(real.relative_to(self._root).as_posix(), str(real)) else real
 
     def _is_denied(self, inside: str, real: str) -> bool:
         """Whether a rule denies a path; a rule is read as widely as it can be meant."""
@@ -158,14 +174,20 @@ class Reads:
         match tool:
             case "Read":
                 return self._read(args, cwd)
+            case "Grep":
+                return self._grep(args, cwd)
             case "Glob":
                 return self._glob(str(args["pattern"]), str(args.get("path", ".")), cwd)
-        return _run(str(args["command"]), cwd or str(self._root))
+        code, output = run(str(args["command"]), cwd or str(self._root), bound=4 * _OUTPUT_CHARS)
+        text = output.decode("utf-8", "replace").strip("\n")
+        if len(text) > _OUTPUT_CHARS:
+            return Result("it printed too much", ok=False)
+        return Result(text, ok=code == 0)
 
     def _read(self, args: Mapping[str, Any], cwd: str) -> Result:
         path = self._inside(args["file_path"], cwd)
         first, limit = args.get("offset", 1), args.get("limit", _LINES)
-        if path is None or type(first) is not int or type(limit) is not int or limit < 1:
+        if path is None or type(first) is not int or type(limit) is not int or first < 0 or limit < 1:
             return Result("not a file that is read", ok=False)
         whole = "offset" not in args and "limit" not in args
         # The last part of a real path is no link; were it made one by now, it would not be followed.
@@ -177,26 +199,54 @@ class Reads:
             data = file.read(size)
         if b"\0" in data or not data:
             return Result("not a text", ok=False)
-        lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
-        first = max(first, 1)
-        shown = lines[first - 1 : first - 1 + min(limit, _LINES)]
+        lines = data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+        start = max(first - 1, 0)  # 0 shows the whole file as well, numbered from 0
+        shown = lines[start : start + min(limit, _LINES)]
         return Result(numbered(shown, first)) if shown else Result("the file has fewer lines", ok=False)
 
+    def _grep(self, args: Mapping[str, Any], cwd: str) -> Result:
+        search, here = read_search(args), cwd or str(self._root)
+        path = self._from_here(search.path, cwd) if search else None
+        if search is None or path is None:
+            return Result("not a search that is made", ok=False)
+        target = os.path.join(os.curdir, "" if path == os.curdir else path)  # noqa: PTH118 - "./" tells it from an option
+        found = self._searched(search.finding(target), here)
+        files = [name.removeprefix("./") for name in found.split("\0") if name]
+        # The host's own search would show them: one that left them out would tell the agent something else.
+        if not all(self._may(name, here) for name in files):
+            return Result("it finds what is not read unasked", ok=False)
+        if search.mode == "files_with_matches":
+            changed = {name: os.stat(os.path.join(here, name)).st_mtime for name in files}  # noqa: PTH116, PTH118
+            return Result(search.shown(sorted(files, key=lambda name: (-changed[name], name))))
+        printed = self._searched(search.reading(target), here).replace("\r\n", "\n") if files else ""
+        lines = printed.removesuffix("\n").split("\n") if printed else []
+        if search.mode == "count" or target.endswith(os.sep) or os.path.isdir(os.path.join(here, path)):  # noqa: PTH112, PTH118
+            lines = [line.removeprefix("./") for line in lines]
+        return Result(search.shown(lines))
+
     def _glob(self, pattern: str, path: str, cwd: str) -> Result:
-        base = self._inside(path, cwd)
-        if base is None or not base.is_dir():
+        base, from_here, here = self._inside(path, cwd), self._from_here(path, cwd), cwd or str(self._root)
+        if base is None or from_here is None or not base.is_dir():
             return Result("not a directory", ok=False)
-        until, found = time.monotonic() + _SECONDS, []
-        for each in base.glob(pattern):
-            if time.monotonic() > until:
-                return Result("too many files", ok=False)
-            if each.is_file() and self._may(str(each), cwd):
-                found.append(each)
-        found.sort(key=lambda each: (each.stat().st_mtime, str(each)))
-        if len(found) > _FILES:
+        found = self._searched(glob_options(pattern), str(base))
+        names = [os.path.normpath(os.path.join(from_here, name)) for name in found.split("\0") if name]  # noqa: PTH118
+        if len(names) > GLOB_FILES:
             return Result("too many files", ok=False)
-        here = cwd or str(self._root)
-        return Result(listed([os.path.relpath(each, os.path.realpath(here)) for each in found]))
+        if not all(self._listable(name, here) for name in names):
+            return Result("it finds what is not listed unasked", ok=False)
+        return Result(listed(names))
+
+    def _searched(self, options: list[str], cwd: str) -> str:
+        """What ripgrep prints; nothing where it finds nothing.
+
+        Raises:
+            OSError: it cannot be run.
+            ValueError: it did not understand the search, could not read a file, or printed too much.
+        """
+        code, output = run([self._ripgrep or "", *options], cwd, bound=_SEARCH_BYTES)
+        if code not in (0, 1) or len(output) > _SEARCH_BYTES:
+            raise ValueError("the search failed")
+        return output.decode("utf-8", "replace")
 
 
 class HookTools(ToolTable):
@@ -233,40 +283,3 @@ def _paths_in(word: str) -> list[str]:
         return [word]
     _, equals, value = word.partition("=")
     return [value] if equals else [word[at:] for at in (2,) if len(word) > at and not word.startswith("--")]
-
-
-def _kill(group: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def _run(command: str, cwd: str) -> Result:
-    """Run a command that is known to read, without input, within its time; its output as Claude Code shows it."""
-    kept = {
-        name: value for name, value in os.environ.items() if name not in ("ENV", "BASH_ENV", "CDPATH", "GREP_OPTIONS")
-    }
-    process = subprocess.Popen(  # noqa: S602 - judged to read only, word by word
-        command,
-        shell=True,
-        cwd=cwd,
-        env={**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat", "PAGER": "cat"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdout is not None  # noqa: S101 - a pipe; this tells the type checker
-    timer = threading.Timer(_SECONDS, _kill, (process.pid,))
-    timer.start()
-    try:
-        output = process.stdout.read(4 * _OUTPUT_CHARS + 1)
-    finally:
-        timer.cancel()
-        if process.poll() is None and len(output) > 4 * _OUTPUT_CHARS:
-            _kill(process.pid)
-        process.stdout.close()
-        process.wait()
-    text = output.decode("utf-8", "replace").strip("\n")
-    if len(text) > _OUTPUT_CHARS:
-        return Result("it printed too much", ok=False)
-    return Result(text, ok=process.returncode == 0)

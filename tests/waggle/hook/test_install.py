@@ -212,9 +212,9 @@ def test_doctor_tells_whether_the_hook_is_in_place(project: Path, monkeypatch: p
     path.parent.mkdir()
     assert (doctor() or {})["state"] == "note"
     run("init", "claude-code", "--write", "--yes")
-    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("shutil.which", lambda name, path=None: f"/bin/{name}")
     assert (doctor() or {})["state"] == "ok"
-    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name, path=None: None)
     assert "PATH" in (doctor() or {})["found"]
     half = json.loads(path.read_text())
     del half["hooks"]["SessionEnd"]

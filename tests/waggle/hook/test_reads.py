@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.waggle.hook.hook_support import make_project
 from waggle.hook.reads import Reads
+from waggle.hook.ripgrep import read_search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,14 +34,18 @@ def root(tmp_path: Path) -> Path:
 
 def run(root: Path, tool: str, **args: object) -> str | None:
     """What a lookup shows; None when it may not be made or fails."""
-    result = Reads(root).run(tool, args, str(root))
+    try:
+        result = Reads(root).run(tool, args, str(root))
+    except (OSError, ValueError):  # as a manager takes it: a lookup that failed
+        return None
     return result.text if result.ok else None
 
 
 def test_a_read_shows_lines_as_the_hosts_own_read_does(root: Path) -> None:
     (root / "a.py").write_text("def load():\n    return 1\n\n\nclass A:\n    pass\n")
     assert (
-        run(root, "Read", file_path="a.py") == "1\tdef load():\n2\t    return 1\n3\t\n4\t\n5\tclass A:\n6\t    pass\n7"
+        run(root, "Read", file_path="a.py")
+        == "1\tdef load():\n2\t    return 1\n3\t\n4\t\n5\tclass A:\n6\t    pass\n7\t"
     )
     assert run(root, "Read", file_path=str(root / "a.py"), offset=2, limit=1) == "2\t    return 1"
     assert run(root, "Read", file_path="near.py", offset=20, limit=1) == "20\tdef load_1():"
@@ -49,11 +56,7 @@ def test_a_read_shows_lines_as_the_hosts_own_read_does(root: Path) -> None:
     ["../secret.txt", "link.txt", "out/x.py", "/etc/passwd", "~/x", ".env", "deploy.pem", ".", "src", "none", "a\0b"],
 )
 def test_nothing_outside_no_secret_and_no_directory_is_read(root: Path, path: str) -> None:
-    try:
-        shown = run(root, "Read", file_path=path)
-    except OSError:  # as a manager takes it: a lookup that failed
-        shown = None
-    assert shown is None
+    assert run(root, "Read", file_path=path) is None
 
 
 @pytest.mark.parametrize(
@@ -74,14 +77,82 @@ def test_what_is_no_text_or_too_long_is_not_read_and_a_pipe_holds_nobody_up(root
 
 
 def test_a_listing_shows_the_files_inside_alone(root: Path) -> None:
-    os.utime(root / "src" / "m3.py", (1, 1))
-    listed = run(root, "Glob", pattern="src/m[123].py")
-    assert listed == "src/m3.py\nsrc/m1.py\nsrc/m2.py"
+    for number, name in enumerate(("m3.py", "m1.py", "m2.py"), 1):
+        os.utime(root / "src" / name, (number, number))
+    assert run(root, "Glob", pattern="src/m[123].py") == "src/m3.py\nsrc/m1.py\nsrc/m2.py"
     assert run(root, "Glob", pattern="*.md") == "No files found"
-    assert run(root, "Glob", pattern="../*") is None
+    assert run(root, "Glob", pattern="../*") == "No files found"
     assert run(root, "Glob", pattern="/etc/*") is None
     assert run(root, "Glob", pattern="*", path="out") is None
     assert "x.py" not in (run(root, "Glob", pattern="*/*.py") or "")
+
+
+def test_a_search_shows_lines_of_files_inside_alone(root: Path) -> None:
+    assert run(root, "Grep", pattern="def load_1", output_mode="content", path="src/m1.py") == "20:def load_1():"
+    assert run(root, "Grep", pattern="outside") == "No files found"
+    assert run(root, "Grep", pattern="outside", path="out") is None
+    assert run(root, "Grep", pattern="outside", path="..") is None
+    assert run(root, "Grep", pattern="outside", path="link.txt") is None
+
+
+def test_a_search_that_would_show_a_secret_or_what_is_denied_is_not_made_in_part(root: Path) -> None:
+    assert run(root, "Grep", pattern="K=|load_1:?", output_mode="content") is None
+    assert run(root, "Grep", pattern="K=") is None
+    (root / "src" / "private.py").write_text("def load_1(): ...\n", encoding="utf-8")
+    for rule in ("Read(src/private.py)", "Read(./src/private*)", "Read(//**/private.py)"):
+        reads = Reads(root, (rule,))
+        assert not reads.run("Grep", {"pattern": "load_1"}, str(root)).ok
+        assert reads.run("Grep", {"pattern": "load_2"}, str(root)).ok
+        assert not reads.run("Glob", {"pattern": "src/p*.py"}, str(root)).ok
+    for rule in ("Read", "Grep", "Grep(src/**)"):
+        assert not Reads(root, (rule,)).allows("Grep", {"pattern": "load_2"}, str(root))
+
+
+def test_a_search_takes_nothing_for_an_option_and_reads_no_file_of_options(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trap = root / "trap.sh"
+    trap.write_text("#!/bin/sh\ntouch ran\n")
+    trap.chmod(0o755)
+    (root / "options").write_text(f"--pre={trap}\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(root / "options"))
+    for args in (
+        {"pattern": f"--pre={trap}"},
+        {"pattern": "x", "path": f"--pre={trap}"},
+        {"pattern": "x", "type": f"py --pre={trap}"},
+        {"pattern": "load", "glob": f"--pre={trap}"},
+    ):
+        run(root, "Grep", **args)
+    run(root, "Glob", pattern=f"--pre={trap}")
+    assert not (root / "ran").exists()
+
+
+def test_without_ripgrep_and_with_the_projects_own_nothing_is_searched(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "bin").mkdir()
+    (root / "bin" / "rg").write_text("#!/bin/sh\ntouch ran\n")
+    (root / "bin" / "rg").chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(root / "none" / "python"))
+    for path in ("", str(root / "bin"), "bin"):
+        monkeypatch.setenv("PATH", path)
+        monkeypatch.chdir(root)
+        assert not Reads(root).allows("Grep", {"pattern": "load"}, str(root))
+        assert not Reads(root).allows("Glob", {"pattern": "*"}, str(root))
+
+
+@given(
+    args=st.dictionaries(
+        st.sampled_from(["pattern", "path", "glob", "type", "output_mode", "-n", "-A", "context", "head_limit", "odd"]),
+        st.none() | st.booleans() | st.integers(-2, 3) | st.text(max_size=5) | st.sampled_from(["count", "content"]),
+    )
+)
+def test_any_arguments_are_a_search_of_known_forms_or_none(args: dict[str, Any]) -> None:
+    search = read_search(args)
+    if search is not None:
+        assert set(args) <= {"pattern", "path", "glob", "type", "output_mode", "-n", "-A", "context", "head_limit"}
+        assert all(option.startswith("--") for option in (*search.filters, *search.display))
+        assert search.reading("./")[-3:] == [search.pattern, "--", "./"]
 
 
 @pytest.mark.parametrize(
