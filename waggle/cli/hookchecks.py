@@ -8,6 +8,7 @@ import shutil
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
 
 from waggle import __version__, jsonvalue
 from waggle.cli.checks import Check
@@ -109,6 +110,9 @@ def _fault_of_settings(path: Path, hooks: dict[str, JsonObject]) -> tuple[str, s
 def _fault_of_server(path: Path, hook: JsonObject) -> tuple[str, str] | None:
     """What is wrong with what answers, and what to do."""
     url = str(hook.get("url"))
+    host = urlsplit(url).hostname or ""
+    if "http" in getproxies_environment() and not proxy_bypass(host):
+        return f"Claude Code posts to {url} by the proxy of the environment", f"add {host} to NO_PROXY"
     try:
         status, said = _asked(url, hook.get("headers"))
     except (OSError, http.client.HTTPException, ValueError):

@@ -236,6 +236,8 @@ def test_doctor_tells_whether_the_server_is_there_and_takes_the_token(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = project / ".claude" / "settings.local.json"
+    for name in ("HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
     with answering(own_token(Path(private_place()))) as address:
         run("init", "claude-code", "--http", "--address", address, "--write", "--yes")
         assert [check["state"] for check in doctor_lines()] == ["ok"]
@@ -246,6 +248,12 @@ def test_doctor_tells_whether_the_server_is_there_and_takes_the_token(
         with monkeypatch.context() as patched:
             patched.setattr("waggle.cli.hookchecks.__version__", "0.0.0")
             assert f"waggle {__version__} answers" in (doctor() or {})["found"]
+        with monkeypatch.context() as patched:
+            patched.setenv("HTTP_PROXY", "http://proxy.example:1")
+            patched.setenv("NO_PROXY", "localhost")
+            assert (doctor() or {})["remedy"] == "add 127.0.0.1 to NO_PROXY"
+            patched.setenv("NO_PROXY", "localhost,127.0.0.1")
+            assert (doctor() or {})["state"] == "ok"
         half = json.loads(path.read_text())
         del half["hooks"]["SessionEnd"]
         path.write_text(json.dumps(half))
@@ -258,7 +266,9 @@ def test_doctor_tells_whether_the_server_is_there_and_takes_the_token(
         assert "does not take the token" in (doctor() or {})["found"]
 
 
-def test_doctor_tells_when_something_else_answers(project: Path) -> None:
+def test_doctor_tells_when_something_else_answers(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
     def answer(listening: socket.socket) -> None:
         with listening.accept()[0] as connection:
             connection.recv(1000)
