@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from waggle.locate import Project
     from waggle.store import Store
 
-__all__ = ["Check", "dependencies", "diagnose"]
+__all__ = ["dependencies", "diagnose"]
 
 _DISTRIBUTION = "waggle-stretto"
 

@@ -101,13 +101,20 @@ def _url(address: str | None) -> str:
 def _tell_more(path: Path, paths: Iterable[Path], *, http: bool) -> None:
     """Tell what else there is to do."""
     for other in dict.fromkeys(paths):
-        if other != path and has_hook(settings_text(other)):
+        if other != path and _has_hook(other):
             _render.note(f"{other} has the hook, too: each call is reported twice, and answered once; take one out")
     if not http:
         return
     if is_shared(path):
         _render.note(f"{path} holds a token, and git does not ignore it; add it to .gitignore")
     _render.note("`waggle serve` answers it; start it, and leave it running")
+
+
+def _has_hook(path: Path) -> bool:
+    try:
+        return has_hook(settings_text(path))
+    except (OSError, ValueError):  # what is wrong with it, `waggle doctor` tells
+        return False
 
 
 def _write(path: Path, text: str, new: str, *, private: bool) -> Path | None:

@@ -71,11 +71,12 @@ def http_hooks(text: str) -> dict[str, JsonObject]:
 
 
 def has_hook(text: str) -> bool:
-    """Whether the hook is run after any event, whatever its form; no, for what are no settings."""
-    try:
-        return any(_is_ours(hook) for event in EVENTS for hook in _hooks(_groups(text, event)))
-    except ValueError:
-        return False
+    """Whether the hook is run after any event, whatever its form.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    return any(_is_ours(hook) for event in EVENTS for hook in _hooks(_groups(text, event)))
 
 
 def with_hook(text: str, hook: JsonObject = COMMAND_HOOK) -> str:
