@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk"]
 
-_log = logging.getLogger("waggle")
+_log = logging.getLogger("waggle.hook")
 
 _IDS: Final = 256  # latest calls of a conversation that are told from those reported twice
 
@@ -114,6 +114,7 @@ class _Project:
                 self._conversations[name] = found
                 if len(self._conversations) > SESSIONS:
                     self._conversations.popitem(last=False)
+                _log.info("%s: session %s", self._root, name)
             self._conversations.move_to_end(name)
             return found
 
@@ -137,6 +138,9 @@ class _Project:
         memory = conversation.memory
         memory.tools.cwd = event.cwd
         fold = conversation.session.follow(lambda tool, args: memory.reads.run(tool, args, event.cwd))
+        if fold:
+            made = ", ".join(lookup.tool for lookup in fold.lookups)
+            _log.info("%s: %s rode in the result of %s", self._root, made, call.tool)
         return fold.text.lstrip("\n") if fold else ""
 
     def end(self, name: str) -> None:
@@ -151,6 +155,7 @@ class _Project:
                 continue  # the journal stays, and is counted later
             with suppress(OSError):
                 conversation.journal.remove()
+            _log.info("%s: session %s has ended, and is counted", self._root, conversation.session.name)
 
 
 class Desk:
@@ -163,6 +168,7 @@ class Desk:
     def __init__(self, place: Path) -> None:
         self._sessions = place / "sessions"
         self._projects: OrderedDict[str, _Project] = OrderedDict()
+        self._begun: OrderedDict[str, str] = OrderedDict()  # where sessions were first heard of
         self._lock = threading.Lock()
         self._faults = Faults()
 
@@ -171,7 +177,8 @@ class Desk:
 
         Args:
             host: one of `waggle.hook.events.HOSTS`.
-            project: the directory that the host says is the project's; empty for the one the event names.
+            project: the directory that the host says is the project's; empty for the one that the session's first event
+                names, since an agent may change to another.
             data: the event, as the host wrote it.
             follow: False when nobody waits for the answer.
         """
@@ -181,10 +188,20 @@ class Desk:
             event = read_event(data)
             if event is None:
                 return b""
-            return answer(event, self._project(project or event.cwd).take(event, follow=follow))
+            return answer(event, self._project(project or self._beginning(event)).take(event, follow=follow))
         except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
             self._faults.note("an event could not be answered", error)
             return b""
+
+    def _beginning(self, event: Event) -> str:
+        """The directory that the first event of a session named."""
+        session = event.conversation.partition("/")[0]
+        with self._lock:
+            if event.cwd:
+                self._begun.setdefault(session, event.cwd)
+            if len(self._begun) > SESSIONS:
+                self._begun.popitem(last=False)
+            return self._begun.get(session, "")
 
     def _project(self, directory: str) -> _Project:
         if not os.path.isabs(directory):  # noqa: PTH117 - a host's text
