@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 from waggle import locate
 from waggle.cli.demo import shipped_sessions
-from waggle.cli.hosting import settings_paths, settings_text
+from waggle.cli.hosting import settings_text
 from waggle.cli.place import counted
 from waggle.errors import TraceError, WaggleError
 from waggle.hook.client import private_place
-from waggle.hook.install import COMMAND, EVENTS, missing
+from waggle.hook.hosts import NAMES, host_named
+from waggle.hook.install import missing
 from waggle.ledger import check_ledger
 from waggle.settings import Settings, load_settings, unknown_variables
 from waggle.store import project_store, user_store
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from waggle.hook.hosts.host import Host
     from waggle.jsonvalue import JsonObject
     from waggle.locate import Project
     from waggle.store import Store
@@ -72,7 +74,8 @@ def diagnose(directory: Path) -> Iterator[Check]:
         yield from _store("project store", lambda: project_store(project, location=settings.location))
     yield from _store("user store", user_store)
     if project:
-        yield from _hook(project.root)
+        for host in NAMES:
+            yield from _hook(host_named(host), project.root)
     yield _examples()
 
 
@@ -151,26 +154,29 @@ def _ledger(name: str, path: Path) -> Check:
     return Check(name, "ok", f"{path}, {counted(check.records, 'record')}" if path.exists() else "there is none yet")
 
 
-def _hook(root: Path) -> Iterator[Check]:
-    """Look at the hook of Claude Code, where anybody uses that here."""
-    name, paths = "claude-code hook", settings_paths(root)
+def _hook(host: Host, root: Path) -> Iterator[Check]:
+    """Look at the hook of a host, where anybody uses that here."""
+    name, paths = f"{host.name} hook", host.settings.paths(root)
     if not any(path.parent.is_dir() for path in paths):
         return
     absent: dict[Path, list[str]] = {}
     for path in paths:
         try:
-            absent[path] = missing(settings_text(path))
+            absent[path] = missing(host, settings_text(path))
         except (OSError, ValueError, WaggleError) as error:
             yield Check(name, "problem", f"{path}: {error}", "correct it there")
             return
     best = min(paths, key=lambda path: len(absent[path]))
-    if absent[best] == list(EVENTS):
-        yield Check(name, "note", "not in Claude Code's settings", "`waggle init claude-code --write` puts it there")
+    command = f"`waggle init {host.name} --write`"
+    if absent[best] == list(host.settings.events):
+        yield Check(name, "note", f"not in {host.title}'s settings", f"{command} puts it there")
     elif absent[best]:
-        found = f"{best}: not after {', '.join(absent[best])}"
-        yield Check(name, "problem", found, "`waggle init claude-code --write` adds it")
-    elif shutil.which(COMMAND.split()[0]) is None:
-        yield Check(name, "problem", f"{best} runs it, but PATH lacks it", "install waggle where Claude Code finds it")
+        yield Check(name, "problem", f"{best}: not after {', '.join(absent[best])}", f"{command} adds it")
+    elif shutil.which(host.command.split()[0]) is None:
+        found = f"{best} runs it, but PATH lacks it"
+        yield Check(name, "problem", found, f"install waggle where {host.title} finds it")
+    elif not host.settings.trusted(best, settings_text(best)):
+        yield Check(name, "problem", f"{best}: {host.title} does not run it yet", host.settings.after)
     else:
         yield _place(name, best)
 

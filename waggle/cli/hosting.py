@@ -1,8 +1,7 @@
-"""The command that puts waggle's hook into an agent's settings: ``init``."""
+"""The command that puts waggle's hook into a host's settings: ``init``."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -11,38 +10,42 @@ from waggle import _render, files, locate
 from waggle._defaults import EXIT_OK, EXIT_PROBLEMS
 from waggle.cli import options
 from waggle.errors import SettingsError
+from waggle.hook.hosts import NAMES, host_named
 from waggle.hook.install import missing, with_hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from waggle.jsonvalue import JsonObject
 
-__all__ = ["init", "settings_paths", "settings_text"]
+__all__ = ["init", "settings_text"]
 
 _FILE_BYTES: Final = 16 << 20  # largest settings that are read
 
 
 @click.command()
-@click.argument("host", type=click.Choice(["claude-code"]), metavar="claude-code")
+@click.argument("host", type=click.Choice(NAMES), metavar="HOST")
 @options.project
 @click.option("--user", is_flag=True, help="The user's own settings, for every project. Default: the project's.")
 @click.option("--write", "writes", is_flag=True, help="Write the file, after asking. Default: only show it.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @options.as_json
 def init(*, host: str, directory: Path, user: bool, writes: bool, yes: bool, as_json: bool) -> int:
-    """Put the hook into the settings of Claude Code.
+    """Put the hook into the settings of HOST: claude-code, codex, gemini-cli or cursor.
 
-    Shows the settings as they would be: .claude/settings.json of the project, or of the user. With --write they are
-    written, every byte that is there kept, and the former file stays beside the new one as settings.json.bak. What is
-    in place already is left as it is. The exit code is 1 when the answer was no.
+    Shows the settings as they would be: .claude/settings.json, .codex/hooks.json, .gemini/settings.json or
+    .cursor/hooks.json of the project, or of the user. With --write they are written, every byte that is there kept, and
+    the former file stays beside the new one, with .bak behind its name. What is in place already is left as it is. The
+    exit code is 1 when the answer was no.
     """
-    del host  # one so far
-    path = Path.home() / ".claude" / "settings.json" if user else settings_paths(locate.find_project(directory).root)[0]
+    known = host_named(host)
+    paths = known.settings.paths(locate.find_project(directory).root)
+    path = paths[-1] if user else paths[0]
     text = settings_text(path)
     try:
-        absent = missing(text)
-        new = with_hook(text)
+        absent = missing(known, text)
+        new = with_hook(known, text)
     except ValueError as error:
         raise SettingsError(str(path), str(error)) from None
     agreed = yes or not (writes and absent) or click.confirm(f"Put the hook into {path}?", err=True)
@@ -58,6 +61,8 @@ def init(*, host: str, directory: Path, user: bool, writes: bool, yes: bool, as_
         if backup:
             _render.note(f"the former file is {backup}")
         _render.out(f"{path}: the hook is in place")
+        if known.settings.after:
+            _render.note(known.settings.after)
     return EXIT_OK if agreed else EXIT_PROBLEMS
 
 
@@ -69,12 +74,6 @@ def _write(path: Path, text: str, new: str) -> Path | None:
         files.replace(backup, text.encode())
     files.replace(target, new.encode())
     return backup
-
-
-def settings_paths(root: Path) -> tuple[Path, ...]:
-    """Where Claude Code's settings are, the project's first."""
-    project, home = root / ".claude", Path.home() / ".claude"
-    return project / "settings.json", project / "settings.local.json", home / "settings.json"
 
 
 def settings_text(path: Path) -> str:

@@ -130,9 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
         host = words[0] if words else ""
-        if not host.isidentifier() and host != "claude-code":
-            raise OSError("usage: waggle-hook claude-code, as a hook's command; or waggle-hook stop")  # noqa: TRY301
-        project = os.environ.get("CLAUDE_PROJECT_DIR", "").replace("\n", "").replace("\t", "")
+        if not host.replace("-", "").isidentifier():
+            raise OSError("usage: waggle-hook HOST, as a hook's command; or waggle-hook stop")  # noqa: TRY301
+        # Claude Code's hooks start where its shell is; the variable is its own, and some others set it, too.
+        project = os.environ.get("CLAUDE_PROJECT_DIR", "") if host == "claude-code" else os.getcwd()  # noqa: PTH109
+        project = project.replace("\n", "").replace("\t", "")
         message = f"{host}\t{project}\n".encode("utf-8", "surrogateescape")
         if host != "stop":
             message += _read_event()
