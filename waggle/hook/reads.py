@@ -1,4 +1,4 @@
-"""The lookups of a hook: reads that Claude Code's own tools would make, made in their place, inside one project.
+"""Reads that a host's own tools would make, made in their place, inside one project. They are called as Claude Code's.
 
 What must stay true: nothing outside the project's directory is read, whatever links lead there; nothing that the
 project's or the user's settings deny to the agent; no file that is there to hold secrets. A lookup that may not be made
@@ -20,16 +20,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from waggle import shell
 from waggle.calls import Result
-from waggle.hook.events import listed, numbered
+from waggle.hook.hosts.claude_code import FORM
+from waggle.hook.hosts.host import Entry
 from waggle.shell import Script
-from waggle.tools import ToolTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from waggle.hook.hosts.host import Form
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["HookTools", "Reads"]
+__all__ = ["Reads"]
 
 #: Longest file that is read whole, bytes, and lines of one read; both as Claude Code has them.
 _WHOLE_BYTES: Final = 256 * 1024
@@ -65,11 +66,13 @@ class Reads:
     Args:
         root: the project's directory.
         denied: patterns of what the host's settings deny to ``Read``; and names of tools that they deny whole.
+        form: how the host's tools show what they have read.
     """
 
-    def __init__(self, root: Path, denied: tuple[str, ...] = ()) -> None:
+    def __init__(self, root: Path, denied: tuple[str, ...] = (), form: Form = FORM) -> None:
         self._root = Path(os.path.realpath(root))
         self._denied = denied
+        self._form = form
         self._patterns = tuple(rule[5:-1] for rule in denied if rule.startswith("Read(") and rule.endswith(")"))
 
     # --- what may be read -----------------------------------------------------------------------------------------
@@ -98,6 +101,9 @@ class Reads:
                     and not pattern.startswith(("/", "~"))
                     and self._may(path, cwd)
                 )
+            case "LS":
+                path = args.get("path")
+                return isinstance(path, str) and set(args) == {"path"} and self._may(path, cwd)
             case "Bash":
                 command = args.get("command")
                 # What a command reads below a directory is not told by its words.
@@ -160,6 +166,8 @@ class Reads:
                 return self._read(args, cwd)
             case "Glob":
                 return self._glob(str(args["pattern"]), str(args.get("path", ".")), cwd)
+            case "LS":
+                return self._list(str(args["path"]), cwd)
         return _run(str(args["command"]), cwd or str(self._root))
 
     def _read(self, args: Mapping[str, Any], cwd: str) -> Result:
@@ -180,7 +188,11 @@ class Reads:
         lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
         first = max(first, 1)
         shown = lines[first - 1 : first - 1 + min(limit, _LINES)]
-        return Result(numbered(shown, first)) if shown else Result("the file has fewer lines", ok=False)
+        return (
+            Result(self._form.lines(shown, first, len(lines)))
+            if shown
+            else Result("the file has fewer lines", ok=False)
+        )
 
     def _glob(self, pattern: str, path: str, cwd: str) -> Result:
         base = self._inside(path, cwd)
@@ -195,27 +207,17 @@ class Reads:
         found.sort(key=lambda each: (each.stat().st_mtime, str(each)))
         if len(found) > _FILES:
             return Result("too many files", ok=False)
-        here = cwd or str(self._root)
-        return Result(listed([os.path.relpath(each, os.path.realpath(here)) for each in found]))
+        return Result(self._form.files(found, cwd or str(self._root)))
 
-
-class HookTools(ToolTable):
-    """What is known of the host's tools; of its reads, those alone may be repeated that the hook can make itself.
-
-    Args:
-        reads: what may be read.
-        table: what else is known, the user's word among it.
-    """
-
-    def __init__(self, reads: Reads, table: ToolTable) -> None:
-        super().__init__()
-        self.__dict__.update(table.__dict__)
-        self._reads = reads
-        self.cwd = ""  #: of the call that is followed now; sessions of one project mostly share it
-
-    def may_repeat(self, tool: str, args: Mapping[str, JsonValue]) -> bool:
-        """See `ToolTable.may_repeat`."""
-        return super().may_repeat(tool, args) and self._reads.allows(tool, args, self.cwd)
+    def _list(self, path: str, cwd: str) -> Result:
+        base = self._inside(path, cwd)
+        if base is None or not base.is_dir():
+            return Result("not a directory", ok=False)
+        found = sorted(each for each in base.iterdir() if self._may(str(each), cwd))
+        if len(found) > _FILES:
+            return Result("too many files", ok=False)
+        entries = [Entry(each.name, None if each.is_dir() else each.stat().st_size) for each in found]
+        return Result(self._form.entries(entries, str(base)))
 
 
 def _commands(script: Script) -> Iterator[tuple[list[str] | None, list[str]]]:

@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from waggle.cli.app import cli
-from waggle.hook.install import EVENTS, missing, with_hook
+from waggle.hook.hosts import NAMES, host_named
+from waggle.hook.install import missing, with_hook
+
+CLAUDE = host_named("claude-code")
 
 
 @pytest.fixture
@@ -62,7 +65,7 @@ def test_settings_that_cannot_be_added_to_are_refused(text: str) -> None:
 def test_init_shows_then_asks_then_writes_and_keeps_the_former_file(project: Path) -> None:
     path = project / ".claude" / "settings.json"
     code, shown, _ = run("init", "claude-code")
-    assert (code, path.exists(), missing(shown)) == (0, False, [])
+    assert (code, path.exists(), missing(CLAUDE, shown)) == (0, False, [])
     path.parent.mkdir()
     path.write_text('{\n    "model": "opus"\n}\n')
     assert run("init", "claude-code", "--write", answer="n\n")[0] == 1
@@ -79,7 +82,7 @@ def test_init_shows_then_asks_then_writes_and_keeps_the_former_file(project: Pat
 def test_init_for_the_user_and_a_file_that_is_no_json(project: Path) -> None:
     path = Path.home() / ".claude" / "settings.json"
     assert run("init", "claude-code", "--user", "--write", "--yes")[0] == 0
-    assert missing(path.read_text()) == []
+    assert missing(CLAUDE, path.read_text()) == []
     path.write_text("{ nothing")
     code, _, error = run("init", "claude-code", "--user", "--write", "--yes")
     assert (code, path.read_text()) == (2, "{ nothing")
