@@ -31,7 +31,7 @@ def missing(host: Host, text: str) -> list[str]:
     """
     hooks = _settings(text).get("hooks")
     groups = hooks if isinstance(hooks, dict) else {}
-    return [event for event in host.settings.events if host.command not in _commands(groups.get(event))]
+    return [event for event in host.settings.events if not _runs(host.command, groups.get(event))]
 
 
 def _settings(text: str) -> JsonObject:
@@ -41,11 +41,16 @@ def _settings(text: str) -> JsonObject:
     return settings
 
 
+def _runs(command: str, entries: JsonValue) -> bool:
+    """Whether one of an event's entries runs a command, from wherever and whatever stands behind it."""
+    return any(f"{found.split('/')[-1]} ".startswith(f"{command} ") for found in _commands(entries))
+
+
 def _commands(entries: JsonValue) -> Iterator[str]:
-    """What is run: an entry is a hook, or a group of them; of a command the last part of its path counts."""
+    """What an event's entries run; an entry is a hook, or a group of them."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            yield str(entry.get("command", "")).split("/")[-1]
+            yield str(entry.get("command", ""))
             yield from _commands(entry.get("hooks"))
 
 

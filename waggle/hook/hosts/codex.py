@@ -98,7 +98,7 @@ def _trusted(path: Path, text: str) -> bool:
         settings: Any = jsonvalue.loads(text)
         for group, entry in enumerate(settings["hooks"]["PostToolUse"]):
             for number, hook in enumerate(entry["hooks"]):
-                if hook.get("command", "").split("/")[-1] == HOST.command:
+                if hook.get("command", "").split("/")[-1].startswith(HOST.command):
                     key = f"post_tool_use:{group}:{number}"
                     return any("trusted_hash" in state.get(f"{each}:{key}", {}) for each in (path, path.resolve()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -175,7 +175,11 @@ _TOOLS: Final = (
 
 
 def _entry(event: str) -> JsonObject:
-    hook: JsonObject = {"type": "command", "name": "waggle", "command": HOST.command, "timeout": _MILLISECONDS}
+    """A hook that ends with 2 or more has its complaint put in the place of the tool's result; a shell that does not
+    find it ends with 127.
+    """
+    command = f"{HOST.command} || true"
+    hook: JsonObject = {"type": "command", "name": "waggle", "command": command, "timeout": _MILLISECONDS}
     entry: JsonObject = {"hooks": [hook]}
     return entry if event == "SessionEnd" else {"matcher": "*", **entry}
 
