@@ -28,8 +28,6 @@ VERSION: Final = os.environ.get("HOST_TEST_VERSION", "")
 UPDATE: Final = bool(os.environ.get("HOST_TEST_UPDATE"))
 EVENTS: Final = ROOT / "tests" / "waggle" / "hook" / "events"
 
-Answer = Callable[[dict[str, Any]], bytes] if TYPE_CHECKING else object
-
 
 @dataclass
 class Model:
@@ -145,7 +143,9 @@ class Lab:
 
     def stop_keeper(self) -> None:
         """End the keeper."""
-        subprocess.run([sys.executable, "-m", "waggle.hook.client", "stop"], env=self.environment, timeout=60, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "waggle.hook.client", "stop"], env=self.environment, timeout=60, check=True
+        )
 
     def all_are_counted(self) -> None:
         """Wait until no session is open any more: a host need not wait for its hook at the end of one."""

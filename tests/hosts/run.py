@@ -56,7 +56,8 @@ def main() -> int:
     names = options.names or list(HOSTS)
     if unknown := set(names) - set(HOSTS):
         parser.error(f"no such host: {', '.join(sorted(unknown))}; there are {', '.join(HOSTS)}")
-    return 0 if all([_tried(name, options) for name in names]) else 1
+    passed = [_tried(name, options) for name in names]
+    return 0 if all(passed) else 1
 
 
 def _tried(name: str, options: argparse.Namespace) -> bool:

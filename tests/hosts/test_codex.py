@@ -94,7 +94,7 @@ def added(items: list[dict[str, Any]]) -> list[str]:
 
 
 def keep_transcripts(lab: Lab) -> None:
-    """Keep the sessions as the host has recorded them, for the tests of `waggle.traces`: what these rely on, in its form."""
+    """Keep what the host has recorded for the tests of `waggle.traces`, as far as these rely on it."""
     recorded = sorted((lab.home / ".codex" / "sessions").rglob("*.jsonl"))
     assert len(recorded) == 2
     for number, path in enumerate(recorded if UPDATE else ()):
@@ -113,7 +113,10 @@ def test_after_two_sessions_the_read_rides_with_the_search(lab: Lab) -> None:
     for number in range(2):
         script, turns = Script(), []
         for each in range(3 * number, 3 * number + 3):
-            turns += [[script.run(f"grep -rn load_{each} src")], [script.run(f"cat src/m{each}.py", workdir=str(lab.root))]]
+            turns += [
+                [script.run(f"grep -rn load_{each} src")],
+                [script.run(f"cat src/m{each}.py", workdir=str(lab.root))],
+            ]
             turns += [[script.run("touch built", workdir=str(lab.root))]]
         assert added(session(lab, *turns)) == []
         lab.all_are_counted()

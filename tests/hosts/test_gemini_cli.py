@@ -66,7 +66,10 @@ def test_after_two_sessions_the_read_rides_in_the_search(lab: Lab) -> None:
     for number in range(2):
         turns = []
         for each in range(3 * number, 3 * number + 3):
-            turns += [[call("grep_search", pattern=f"load_{each}\\(")], [call("read_file", file_path=f"src/m{each}.py")]]
+            turns += [
+                [call("grep_search", pattern=f"load_{each}\\(")],
+                [call("read_file", file_path=f"src/m{each}.py")],
+            ]
             turns += [[call("write_file", file_path="built.txt", content=f"{each}\n")]]
         assert "waggle-fold" not in "".join(outputs(session(lab, *turns)))
         lab.all_are_counted()

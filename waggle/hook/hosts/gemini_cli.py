@@ -175,8 +175,9 @@ _TOOLS: Final = (
 
 
 def _entry(event: str) -> JsonObject:
-    """A hook that ends with 2 or more has its complaint put in the place of the tool's result; a shell that does not
-    find it ends with 127.
+    """What must never fail: what a hook complains of that ends with 2 or more is put in the place of the tool's result.
+
+    A shell that does not find the hook ends with 127.
     """
     command = f"{HOST.command} || true"
     hook: JsonObject = {"type": "command", "name": "waggle", "command": command, "timeout": _MILLISECONDS}
