@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.waggle.hook.hook_support import make_project
+from tests.waggle.hook.hook_support import make_project, spoken, spoken_lessons
 from waggle import Call, Outcome, Result
 from waggle.hook.desk import Desk
 from waggle.hook.hosts import NAMES, host_named
@@ -277,38 +277,9 @@ def test_whatever_a_host_says_nothing_is_raised_and_what_is_printed_is_its_own_j
     desk.close()
 
 
-def spoken(name: str, root: Path, session: str, kind: str, number: int = 0) -> bytes:
-    """An event as a host writes it: a search that finds a line of a module, a read of it, a write, the end."""
-    path, line = f"src/m{number}.py", f"def load_{number}():"
-    content = (root / path).read_text()
-    common: dict[str, Any] = {"session_id": session, "conversation_id": session, "cwd": str(root)}
-    if name == "codex":
-        done = {"search": f"{path}:20:{line}\n", "read": content, "write": "", "end": ""}
-        command = {"search": f"grep -rn load_{number} src", "read": f"cat {path}"}.get(kind, "touch built")
-        event = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": done[kind]}
-        event["hook_event_name"] = "SessionEnd" if kind == "end" else "PostToolUse"
-    elif name == "gemini-cli":
-        tool, args, text = {
-            "search": ("grep_search", {"pattern": line}, f"Found 1 match:\n---\nFile: {path}\nL20: {line}\n---"),
-            "read": ("read_file", {"file_path": path}, content),
-        }.get(kind, ("write_file", {"file_path": "built", "content": ""}, "written"))
-        event = {"tool_name": tool, "tool_input": args, "tool_response": {"llmContent": text, "returnDisplay": ""}}
-        event["hook_event_name"] = "SessionEnd" if kind == "end" else "AfterTool"
-    else:
-        tool, args, text = {
-            "search": ("Grep", {"pattern": line}, f"{path}:20:{line}"),
-            "read": ("Read", {"path": str(root / path)}, json.dumps({"contents": content})),
-        }.get(kind, ("Delete", {"path": "built"}, "{}"))
-        event = {"tool_name": tool, "tool_input": json.dumps(args), "tool_output": text, "cursor_version": "2"}
-        event |= {"hook_event_name": "sessionEnd" if kind == "end" else "postToolUse", "workspace_roots": [str(root)]}
-    return json.dumps({**common, **event}).encode()
-
-
-def taught(desk: Desk, name: str, root: Path, *, ends: bool) -> None:
-    for number in range(6):
-        session = f"taught-{number // 3}"
-        for kind in ("search", "read", "write", *(("end",) if ends and number % 3 == 2 else ())):
-            assert desk.answer(name, str(root), spoken(name, root, session, kind, number)) == b""
+def taught(desk: Desk, name: str, root: Path, *, ends: bool = True) -> None:
+    for event in spoken_lessons(name, root, ends=ends):
+        assert desk.answer(name, str(root), event) == b""
 
 
 OTHERS = pytest.mark.parametrize(
@@ -344,7 +315,7 @@ def test_what_one_host_has_taught_is_not_read_for_another_whose_tools_it_does_no
     tmp_path: Path, root: Path
 ) -> None:
     desk = Desk(tmp_path / "place")
-    taught(desk, "gemini-cli", root, ends=True)
+    taught(desk, "gemini-cli", root)
     assert desk.answer("codex", str(root), spoken("codex", root, "other", "search", 10)) == b""
     assert desk.answer("gemini-cli", str(root), spoken("gemini-cli", root, "same", "search", 10))
 
@@ -367,7 +338,7 @@ def test_what_one_host_has_taught_is_not_read_for_another_whose_tools_it_does_no
 )
 def test_what_a_hosts_own_files_deny_is_not_read(tmp_path: Path, root: Path, name: str, file: str, text: str) -> None:
     desk = Desk(tmp_path / "place")
-    taught(desk, name, root, ends=True)
+    taught(desk, name, root)
     assert desk.answer(name, str(root), spoken(name, root, "before", "search", 10))
     (root / file).parent.mkdir(parents=True, exist_ok=True)
     (root / file).write_text(text)

@@ -84,6 +84,17 @@ def test_a_listing_shows_the_files_inside_alone(root: Path) -> None:
     assert "x.py" not in (run(root, "Glob", pattern="*/*.py") or "")
 
 
+def test_a_directory_shows_what_is_inside_without_secrets_and_what_leads_out(root: Path) -> None:
+    (root / ".env").write_text("KEY=1\n")
+    shown = run(root, "LS", path=".")
+    assert shown
+    assert "src/" in shown.split("\n")
+    assert not {".env", "link.txt", "out", "out/"} & set(shown.split("\n"))
+    assert [run(root, "LS", path=path) for path in ("..", "out", "src/m1.py", "none")] == [None] * 4
+    assert run(root, "LS", path="src", depth=2) is None
+    assert run(root, "LS") is None
+
+
 @pytest.mark.parametrize(
     "command",
     ["cat src/m1.py", "sed -n 20,20p src/m1.py", "grep -n load_1 src/m1.py", "cd src && cat m1.py", "ls src | head -3"],
