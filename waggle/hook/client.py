@@ -132,9 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         host = words[0] if words else ""
         if not host.replace("-", "").isidentifier():
             raise OSError("usage: waggle-hook HOST, as a hook's command; or waggle-hook stop")  # noqa: TRY301
-        # Claude Code's hooks start where its shell is; the variable is its own, and some others set it, too.
-        project = os.environ.get("CLAUDE_PROJECT_DIR", "") if host == "claude-code" else os.getcwd()  # noqa: PTH109
-        project = project.replace("\n", "").replace("\t", "")
+        project = _started_for(host).replace("\n", "").replace("\t", "")
         message = f"{host}\t{project}\n".encode("utf-8", "surrogateescape")
         if host != "stop":
             message += _read_event()
@@ -150,6 +148,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
         _complain(error)
     return 0
+
+
+def _started_for(host: str) -> str:
+    """The project's directory. Claude Code starts its hooks where its shell is; others set its variable, too."""
+    if host == "claude-code":
+        return os.environ.get("CLAUDE_PROJECT_DIR", "")
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib alone would double the time of a hook
+    except OSError:  # it has been removed meanwhile
+        return ""
 
 
 def _complain(error: Exception) -> None:
