@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.claude_code.agent import ClaudeCode, Ran, habit
 from tests.waggle.hook.hook_support import make_project
-from waggle.hook.install import EVENTS
+from waggle.hook.hosts import host_named
 
 if TYPE_CHECKING:
     from tests.claude_code.endpoint import Turn
@@ -72,7 +72,10 @@ def main() -> int:
         (project / "empty.txt").touch()
         claude, log = ClaudeCode(Path(place) / "home", project), Path(place) / "events.jsonl"
         command = f"{sys.executable} -c {json.dumps(_HOOK)} {log}"
-        hooks = {event: [{"hooks": [{"type": "command", "command": command}]}] for event in EVENTS}
+        hooks = {
+            event: [{"hooks": [{"type": "command", "command": command}]}]
+            for event in host_named("claude-code").settings.events
+        }
         (project / ".claude").mkdir()
         (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
         shop = {"command": sys.executable, "args": [str(ROOT / "tests" / "integrations" / "shop_server.py")]}

@@ -1,4 +1,4 @@
-"""What ``waggle doctor`` looks at for the hook of Claude Code, in each of its forms."""
+"""What ``waggle doctor`` looks at for the hooks of hosts, in each of their forms."""
 
 from __future__ import annotations
 
@@ -12,70 +12,87 @@ from urllib.request import getproxies_environment, proxy_bypass
 
 from waggle import __version__, jsonvalue
 from waggle.cli.checks import Check
-from waggle.cli.hosting import is_shared, settings_paths, settings_text
+from waggle.cli.hosting import is_shared, settings_text
 from waggle.errors import WaggleError
 from waggle.hook.client import private_place
-from waggle.hook.install import COMMAND, EVENTS, http_hooks, missing
+from waggle.hook.hosts import NAMES, host_named
+from waggle.hook.install import http_hooks, missing
 from waggle.hook.running import find_ripgrep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from waggle.hook.hosts.host import Host
     from waggle.jsonvalue import JsonObject
 
 __all__ = ["hook_checks"]
 
-_NAME: Final = "claude-code hook"
-_PUT: Final = "`waggle init claude-code --write`"
-_PUT_HTTP: Final = "`waggle init claude-code --http --write`"
 _SECONDS: Final = 3.0  # for the server to answer
 
 
 def hook_checks(root: Path) -> Iterator[Check]:
-    """Look at the hook, where anybody uses Claude Code here.
+    """Look at the hook of each host that anybody uses here.
 
     Args:
         root: the project's directory.
     """
-    paths = settings_paths(root)
+    for name in NAMES:
+        yield from _of_host(host_named(name), root)
+
+
+def _of_host(host: Host, root: Path) -> Iterator[Check]:
+    paths, name = host.settings.paths(root), _name(host)
     if not any(path.parent.is_dir() for path in paths):
         return
     texts: dict[Path, str] = {}
     for path in paths:
         try:
             texts[path] = settings_text(path)
-            missing(texts[path])
+            missing(host, texts[path])
         except (OSError, ValueError, WaggleError) as error:
-            yield Check(_NAME, "problem", f"{path}: {error}", "correct it there")
+            yield Check(name, "problem", f"{path}: {error}", "correct it there")
             return
-    commands = [path for path, text in texts.items() if len(missing(text)) < len(EVENTS)]
-    posts = [path for path, text in texts.items() if http_hooks(text)]
+    events = host.settings.events
+    commands = [path for path, text in texts.items() if len(missing(host, text)) < len(events)]
+    posts = [path for path, text in texts.items() if http_hooks(host, text)]
     if not commands and not posts:
-        yield Check(_NAME, "note", "not in Claude Code's settings", f"{_PUT} puts it there")
-    checks = [_command(min(commands, key=lambda path: len(missing(texts[path]))), texts)] if commands else []
-    checks += [_http(path, http_hooks(texts[path])) for path in posts]
+        yield Check(name, "note", f"not in {host.title}'s settings", f"{_put(host)} puts it there")
+    checks = (
+        [_command(host, min(commands, key=lambda path: len(missing(host, texts[path]))), texts)] if commands else []
+    )
+    checks += [_http(host, path, http_hooks(host, texts[path])) for path in posts]
     yield from checks
-    if any(check.state == "ok" for check in checks):
+    if "Grep" in host.lookups and any(check.state == "ok" for check in checks):
         yield _ripgrep(root)
     if len({*commands, *posts}) > 1 or (commands and posts):
         twice = " and ".join(str(path) for path in dict.fromkeys([*commands, *posts]))
-        yield Check(_NAME, "note", f"{twice}: calls are reported twice, and answered once", "take one of them out")
+        yield Check(name, "note", f"{twice}: calls are reported twice, and answered once", "take one of them out")
 
 
-def _command(path: Path, texts: dict[Path, str]) -> Check:
+def _name(host: Host) -> str:
+    return f"{host.name} hook"
+
+
+def _put(host: Host, *, http: bool = False) -> str:
+    return f"`waggle init {host.name} {'--http ' if http else ''}--write`"
+
+
+def _command(host: Host, path: Path, texts: dict[Path, str]) -> Check:
     """Look at the form that is a process a call."""
-    if absent := missing(texts[path]):
-        return Check(_NAME, "problem", f"{path}: not after {', '.join(absent)}", f"{_PUT} adds it")
-    if shutil.which(COMMAND.split()[0]) is None:
-        return Check(
-            _NAME, "problem", f"{path} runs it, but PATH lacks it", "install waggle where Claude Code finds it"
-        )
+    name = _name(host)
+    if absent := missing(host, texts[path]):
+        return Check(name, "problem", f"{path}: not after {', '.join(absent)}", f"{_put(host)} adds it")
+    if shutil.which(host.command.split()[0]) is None:
+        found = f"{path} runs it, but PATH lacks it"
+        return Check(name, "problem", found, f"install waggle where {host.title} finds it")
+    if not host.settings.trusted(path, texts[path]):
+        return Check(name, "problem", f"{path}: {host.title} does not run it yet", host.settings.after)
     try:
         place = private_place()
     except OSError as error:
-        return Check(_NAME, "problem", str(error), "without that directory nothing is remembered")
-    return Check(_NAME, "ok", f"{path}; sessions in {place}")
+        return Check(name, "problem", str(error), "without that directory nothing is remembered")
+    return Check(name, "ok", f"{path}; sessions in {place}")
 
 
 def _ripgrep(root: Path) -> Check:
@@ -87,38 +104,40 @@ def _ripgrep(root: Path) -> Check:
     return Check("ripgrep", "ok", found)
 
 
-def _http(path: Path, hooks: dict[str, JsonObject]) -> Check:
+def _http(host: Host, path: Path, hooks: dict[str, JsonObject]) -> Check:
     """Look at the form that posts to a server."""
-    if fault := _fault_of_settings(path, hooks) or _fault_of_server(path, hooks[EVENTS[0]]):
-        return Check(_NAME, "problem", *fault)
+    name, first = _name(host), next(iter(hooks.values()))
+    if fault := _fault_of_settings(host, path, hooks) or _fault_of_server(host, path, first):
+        return Check(name, "problem", *fault)
     if is_shared(path):
-        return Check(_NAME, "note", f"{path} holds a token, and git does not ignore it", "add it to .gitignore")
-    return Check(_NAME, "ok", f"{path}; posted to {hooks[EVENTS[0]]['url']}")
+        return Check(name, "note", f"{path} holds a token, and git does not ignore it", "add it to .gitignore")
+    return Check(name, "ok", f"{path}; posted to {first['url']}")
 
 
-def _fault_of_settings(path: Path, hooks: dict[str, JsonObject]) -> tuple[str, str] | None:
+def _fault_of_settings(host: Host, path: Path, hooks: dict[str, JsonObject]) -> tuple[str, str] | None:
     """What is wrong with them, and what to do."""
-    if absent := [event for event in EVENTS if event not in hooks]:
-        return f"{path}: not posted after {', '.join(absent)}", f"{_PUT_HTTP} adds it"
-    if any(hook.get(key) != hooks[EVENTS[0]].get(key) for hook in hooks.values() for key in ("url", "headers")):
-        return f"{path}: not posted to one place, with one token", f"{_PUT_HTTP} puts that right"
+    if absent := [event for event in host.settings.events if event not in hooks]:
+        return f"{path}: not posted after {', '.join(absent)}", f"{_put(host, http=True)} adds it"
+    first = next(iter(hooks.values()))
+    if any(hook.get(key) != first.get(key) for hook in hooks.values() for key in ("url", "headers")):
+        return f"{path}: not posted to one place, with one token", f"{_put(host, http=True)} puts that right"
     if os.name == "posix" and path.stat().st_mode & 0o077:
         return f"{path} holds a token, and others can read it", f"chmod 600 {path}"
     return None
 
 
-def _fault_of_server(path: Path, hook: JsonObject) -> tuple[str, str] | None:
+def _fault_of_server(host: Host, path: Path, hook: JsonObject) -> tuple[str, str] | None:
     """What is wrong with what answers, and what to do."""
     url = str(hook.get("url"))
-    host = urlsplit(url).hostname or ""
-    if "http" in getproxies_environment() and not proxy_bypass(host):
-        return f"Claude Code posts to {url} by the proxy of the environment", f"add {host} to NO_PROXY"
+    server = urlsplit(url).hostname or ""
+    if "http" in getproxies_environment() and not proxy_bypass(server):
+        return f"{host.title} posts to {url} by the proxy of the environment", f"add {server} to NO_PROXY"
     try:
         status, said = _asked(url, hook.get("headers"))
     except (OSError, http.client.HTTPException, ValueError):
         return f"nobody answers at {url}", "start `waggle serve`, and leave it running"
     if status == HTTPStatus.UNAUTHORIZED:
-        return f"{url} does not take the token in {path}", f"{_PUT_HTTP} puts that right"
+        return f"{url} does not take the token in {path}", f"{_put(host, http=True)} puts that right"
     version = said.get("waggle") if isinstance(said, dict) else None
     if status != HTTPStatus.OK or version is None:
         return f"it is not `waggle serve` that answers at {url}", "give it another --address, and `waggle init`, too"

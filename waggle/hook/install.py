@@ -1,6 +1,7 @@
 """The hook in a host's settings: what stands there, and the settings with it. Pure.
 
-Not responsible for files, nor for asking.
+It stands there in one of two forms: as a command, a process a call, or, where the host knows that, as a URL to which
+events are posted. Not responsible for files, nor for asking.
 """
 
 from __future__ import annotations
@@ -15,31 +16,23 @@ from waggle.jsonedit import with_member
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from waggle.hook.hosts.host import Host
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = [
-    "COMMAND",
-    "COMMAND_HOOK",
-    "EVENTS",
-    "PATH",
-    "has_hook",
-    "http_hook",
-    "http_hooks",
-    "missing",
-    "with_hook",
-]
-
-#: What Claude Code runs, and after what.
-COMMAND: Final = "waggle-hook claude-code"
-EVENTS: Final = ("PostToolUse", "PostToolUseFailure", "SessionEnd")
+__all__ = ["PATH", "command_hook", "has_hook", "http_hook", "http_hooks", "missing", "with_hook"]
 
 #: Where events are posted over HTTP; the host's name follows.
 PATH: Final = "/hook/"
 
-_SECONDS: Final = 5  #: that the host waits
+_SECONDS: Final = 5  #: that a host waits for what it posts to
 
-#: The hook that is a process a call.
-COMMAND_HOOK: Final[JsonObject] = {"type": "command", "command": COMMAND, "timeout": _SECONDS}
+
+def command_hook(host: Host, event: str) -> JsonObject:
+    """The hook that is a process a call, as it stands at an event: in a group of hooks, or by itself."""
+    entry = host.settings.entry(event)
+    hooks = entry.get("hooks")
+    first = hooks[0] if isinstance(hooks, list) else entry
+    return first if isinstance(first, dict) else entry
 
 
 def http_hook(url: str, token: str) -> JsonObject:
@@ -47,79 +40,96 @@ def http_hook(url: str, token: str) -> JsonObject:
     return {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}, "timeout": _SECONDS}
 
 
-def missing(text: str, hook: JsonObject = COMMAND_HOOK) -> list[str]:
+def missing(host: Host, text: str, hook: JsonObject | None = None) -> list[str]:
     """The events after which a hook is not run, in order; none when all is in place.
 
     Args:
-        text: of Claude Code's settings; empty where there is no file.
-        hook: the form that is looked for.
+        host: whose settings they are.
+        text: of the settings; empty where there is no file.
+        hook: the form that is looked for; None for the command.
 
     Raises:
         ValueError: it is no JSON object.
     """
-    return [event for event in EVENTS if not any(_is(each, hook) for each in _hooks(_groups(text, event)))]
+    return [
+        event
+        for event in host.settings.events
+        if not any(_is(host, each, hook) for each in _hooks(_entries(text, event)))
+    ]
 
 
-def http_hooks(text: str) -> dict[str, JsonObject]:
+def http_hooks(host: Host, text: str) -> dict[str, JsonObject]:
     """The hooks that post to waggle, by the event after which they do; the first where there are several.
 
     Raises:
         ValueError: it is no JSON object.
     """
-    found = {event: [hook for hook in _hooks(_groups(text, event)) if _posts(hook)] for event in EVENTS}
+    events = host.settings.events
+    found = {event: [hook for hook in _hooks(_entries(text, event)) if _posts(hook)] for event in events}
     return {event: hooks[0] for event, hooks in found.items() if hooks}
 
 
-def has_hook(text: str) -> bool:
+def has_hook(host: Host, text: str) -> bool:
     """Whether the hook is run after any event, whatever its form.
 
     Raises:
         ValueError: it is no JSON object.
     """
-    return any(_is_ours(hook) for event in EVENTS for hook in _hooks(_groups(text, event)))
+    return any(_is_ours(host, hook) for event in host.settings.events for hook in _hooks(_entries(text, event)))
 
 
-def with_hook(text: str, hook: JsonObject = COMMAND_HOOK) -> str:
+def with_hook(host: Host, text: str, hook: JsonObject | None = None) -> str:
     """The settings with the hook after each event, in the place of another form of it; every other byte as it was.
 
     Args:
+        host: whose settings they are.
         text: of the settings; empty where there is no file.
-        hook: the form that is wanted.
+        hook: the form that is wanted; None for the command.
 
     Raises:
         ValueError: it is no JSON object, or the member for hooks is something else. The error says where.
     """
-    changed = {event: _changed(_groups(text, event), event, hook) for event in EVENTS}
+    changed = {event: _changed(host, _entries(text, event), event, hook) for event in host.settings.events}
+    changes = {event: entries for event, entries in changed.items() if entries is not None}
     text = text or "{}\n"
-    for event, groups in changed.items():
-        if groups is not None:
-            text = with_member(text, ("hooks", event), groups)
+    for name, value in host.settings.always.items() if changes else ():
+        if name not in _settings(text):
+            text = with_member(text, (name,), value)
+    for event, entries in changes.items():
+        text = with_member(text, ("hooks", event), entries)
     return text
 
 
-def _groups(text: str, event: str) -> JsonValue:
+def _settings(text: str) -> JsonObject:
     settings = jsonvalue.loads(text or "{}")
     if not isinstance(settings, dict):
         raise ValueError("expected an object @ $")  # noqa: TRY004 - a fault of the text
-    hooks = settings.get("hooks")
+    return settings
+
+
+def _entries(text: str, event: str) -> JsonValue:
+    hooks = _settings(text).get("hooks")
     return hooks.get(event) if isinstance(hooks, dict) else None
 
 
-def _hooks(groups: JsonValue) -> Iterator[JsonObject]:
-    for group in groups if isinstance(groups, list) else []:
-        hooks = group.get("hooks") if isinstance(group, dict) else None
-        yield from (hook for hook in (hooks if isinstance(hooks, list) else []) if isinstance(hook, dict))
+def _hooks(entries: JsonValue) -> Iterator[JsonObject]:
+    """The hooks of an event; an entry is a hook, or a group of them."""
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict):
+            hooks = entry.get("hooks")
+            yield from (hook for hook in hooks if isinstance(hook, dict)) if isinstance(hooks, list) else (entry,)
 
 
-def _is(found: JsonObject, hook: JsonObject) -> bool:
+def _is(host: Host, found: JsonObject, hook: JsonObject | None) -> bool:
     """Whether a hook is the one that is wanted; how long it may take, and what else it has, is the user's."""
-    if hook["type"] == "command":
-        return _runs(found)
+    if hook is None or hook.get("type") == "command":
+        return _runs(host, found)
     return all(found.get(key) == hook[key] for key in ("type", "url", "headers"))
 
 
-def _runs(hook: JsonObject) -> bool:
-    return str(hook.get("command", "")).split("/")[-1] == COMMAND
+def _runs(host: Host, hook: JsonObject) -> bool:
+    """Whether a hook runs the host's command, from wherever and whatever stands behind it."""
+    return f"{str(hook.get('command', '')).split('/')[-1]} ".startswith(f"{host.command} ")
 
 
 def _posts(hook: JsonObject) -> bool:
@@ -130,23 +140,26 @@ def _posts(hook: JsonObject) -> bool:
         return False
 
 
-def _is_ours(hook: JsonObject) -> bool:
-    return _runs(hook) or _posts(hook)
+def _is_ours(host: Host, hook: JsonObject) -> bool:
+    return _runs(host, hook) or _posts(hook)
 
 
-def _changed(groups: JsonValue, event: str, hook: JsonObject) -> list[JsonValue] | None:
-    """The groups of an event with the hook, in the place of its other form; None when it is so already."""
-    if not isinstance(groups, list | None):
+def _changed(host: Host, entries: JsonValue, event: str, hook: JsonObject | None) -> list[JsonValue] | None:
+    """The entries of an event with the hook, in the place of its other form; None when it is so already."""
+    if not isinstance(entries, list | None):
         raise ValueError(f"expected an array @ $.hooks.{event}")  # noqa: TRY004 - a fault of the text
-    ours = [each for each in _hooks(groups) if _is_ours(each)]
+    ours = [each for each in _hooks(entries) if _is_ours(host, each)]
+    wanted = hook or command_hook(host, event)
     if not ours:
-        entry: JsonObject = {"hooks": [hook]}
-        return [*(groups or []), entry if event == "SessionEnd" else {"matcher": "*", **entry}]
-    there = [each for each in ours if _is(each, hook)]
-    return None if len(there) == len(ours) else _in_place(groups or [], hook, others=[] if there else [hook])
+        entry = host.settings.entry(event)
+        return [*(entries or []), {**entry, "hooks": [wanted]} if "hooks" in entry else wanted]
+    there = [each for each in ours if _is(host, each, hook)]
+    if len(there) == len(ours):
+        return None
+    return _in_place(host, entries or [], hook, others=[] if there else [wanted])
 
 
-def _in_place(groups: list[JsonValue], hook: JsonObject, others: list[JsonValue]) -> list[JsonValue]:
+def _in_place(host: Host, groups: list[JsonValue], hook: JsonObject | None, others: list[JsonValue]) -> list[JsonValue]:
     """The groups, with `others` where another form of the hook was; a group that holds no hook any more is gone."""
     made: list[JsonValue] = []
     for group in groups:
@@ -156,7 +169,7 @@ def _in_place(groups: list[JsonValue], hook: JsonObject, others: list[JsonValue]
             continue
         kept: list[JsonValue] = []
         for each in hooks:
-            of_another_form = isinstance(each, dict) and _is_ours(each) and not _is(each, hook)
+            of_another_form = isinstance(each, dict) and _is_ours(host, each) and not _is(host, each, hook)
             kept += others if of_another_form else [each]
         if kept or not hooks:
             made.append({**group, "hooks": kept})

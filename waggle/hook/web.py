@@ -27,7 +27,7 @@ from waggle import __version__
 from waggle.admission import has_token, stranger, url_of
 from waggle.background import Faults
 from waggle.hook.client import ANSWER_SECONDS, EVENT_BYTES
-from waggle.hook.events import HOSTS
+from waggle.hook.hosts import NAMES
 from waggle.hook.install import PATH
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ class Web:
             needed = "needs its token; `waggle init claude-code --http --write` puts it into the settings"
             raise _Refused(HTTPStatus.UNAUTHORIZED, needed)
         host = request.path_params["host"]
-        if host not in HOSTS:
-            raise _Refused(HTTPStatus.NOT_FOUND, f"knows no host {host}; there is {', '.join(HOSTS)}")
+        if host not in NAMES:
+            raise _Refused(HTTPStatus.NOT_FOUND, f"knows no host {host}; there is {', '.join(NAMES)}")
         if request.method == "GET":
             return JSONResponse({"waggle": __version__})
         answer = await run_in_threadpool(self._desk.answer, host, "", await _event(request))

@@ -13,7 +13,8 @@ from tests.conftest import ROOT
 from tests.waggle.hook.hook_support import Agent, make_project, told
 from waggle.cli.app import cli
 from waggle.hook.desk import Desk
-from waggle.hook.events import read_event
+from waggle.hook.hosts import host_named
+from waggle.hook.hosts.host import read_event
 from waggle.hook.journal import journals
 
 RECORDED = [
@@ -39,7 +40,7 @@ def _named(each: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("each", CALLS, ids=_named)
 def test_a_call_is_taken_as_the_model_saw_it(each: dict[str, Any]) -> None:
-    found, shown = read_event(json.dumps(each["event"]).encode()), each["shown"]
+    found, shown = read_event(host_named("claude-code"), json.dumps(each["event"]).encode(), ""), each["shown"]
     assert found
     assert found.call
     assert (found.call.tool, dict(found.call.args)) == (each["event"]["tool_name"], each["event"]["tool_input"])

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
 from tests.waggle.hook.hook_support import Agent, lessons, make_project, told
 from tests.waggle.hook.processes import HOOK, hook, keeper_is_up, run, until
 from waggle.hook import client
@@ -134,6 +135,17 @@ def test_a_disk_that_takes_nothing_costs_one_line_and_no_call(
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.startswith(b"waggle-hook: ")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini-cli", "cursor", "stop"])
+def test_a_directory_that_is_removed_meanwhile_costs_no_call(tmp_path: Path, host: str) -> None:
+    script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m waggle.hook.client {host}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=environment, input=b"{}", capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["codex"], ["a\nb"], ["claude-code", "more"]])

@@ -186,7 +186,7 @@ def test_a_codex_transcript_is_read_with_its_parallel_calls_as_one_turn(tmp_path
         (0, "shell_command", {"command": "ls"}, "x\n"),
         (0, "shell_command", {"command": "cat x"}, "gone"),
         (1, "apply_patch", {"input": "*** Begin Patch"}, "…12 tokens truncated…"),
-        (2, "local_shell", {"command": ["ls"]}, None),
+        (2, "local_shell", {"command": "ls"}, None),
     ]
     assert [step.result and (step.result.ok, step.result.cut) for step in trace.steps] == [
         *((True, False), (False, False), (True, True), None),
