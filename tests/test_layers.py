@@ -42,7 +42,7 @@ LAYERS = {
         {"miner", "tools", "locate", "redact", "shell", "traces", "extents", "values"},
         {"files", "_reading", "calls", "named", "transforms", "jsonedit"},
         {"jsonvalue"},
-        {"errors", "_defaults", "_fork", "_lazy"},
+        {"errors", "_defaults", "_fork", "_lazy", "admission"},
     ],
     "stretto": [
         {"cli"},
