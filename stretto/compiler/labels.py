@@ -166,6 +166,8 @@ class _Labeller:
             return "its output is in the answer"
         if self._run.keys.get(call.index) in self._guards:
             return "a guard reads its output"
+        if call.ok and self._polls(call):
+            return "what follows waits until its output changes"
         return "the host says so" if call.policy else ""
 
     def _needed(self, index: int) -> Iterator[int]:
