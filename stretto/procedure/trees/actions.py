@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from stretto.procedure.trees.symbols import read_symbol, spaced
+from stretto.procedure.trees.symbols import DEEPEST, read_symbol, spaced
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ def read_action(text: str, *, symbolic: bool) -> Action:
     tool, brace, rest = text.partition("{")
     if not tool:
         raise ValueError("an action begins with the name of a tool")
-    arguments = jsonvalue.loads(brace + rest) if brace else {}
+    try:
+        arguments = jsonvalue.loads(brace + rest) if brace else {}
+    except ValueError as error:
+        raise ValueError(f"the arguments of {tool[:80]} are no JSON: {error}") from None
     if not isinstance(arguments, dict):
         raise ValueError("arguments are one object")  # noqa: TRY004 - of the text, not of an argument
-    if symbolic:
-        mapped(arguments, lambda _, value: str(read_symbol(value)))
+    mapped(arguments, lambda _, value: str(read_symbol(value)) if symbolic else value)
     return Action(text, tool, arguments)
 
 
@@ -60,7 +62,8 @@ def say_action(tool: str, arguments: JsonObject) -> str:
     """The text of a call.
 
     Raises:
-        ValueError: the tool's name has a brace, which would be read as that of arguments; or it is empty.
+        ValueError: the tool's name is empty, or has a brace, which would be read as that of arguments; or arguments are
+            nested too deeply.
     """
     if not tool or "{" in tool:
         raise ValueError(f"{tool[:80]!r} cannot be the name of a tool in an action")
@@ -68,9 +71,15 @@ def say_action(tool: str, arguments: JsonObject) -> str:
 
 
 def mapped(value: JsonValue, change: Callable[[Place, str], str], place: Place = ()) -> JsonValue:
-    """A value with every text in it changed, in the order of sorted keys, so that what is found first is settled."""
+    """A value with every text in it changed, in the order of sorted keys, so that what is found first is settled.
+
+    Raises:
+        ValueError: the value is nested more than `stretto.procedure.trees.symbols.DEEPEST` deep.
+    """
     if isinstance(value, str):
         return change(place, value)
+    if len(place) > DEEPEST:
+        raise ValueError("arguments are nested too deeply")
     if isinstance(value, list):
         return [mapped(each, change, (*place, "[*]")) for each in value]
     if isinstance(value, dict):

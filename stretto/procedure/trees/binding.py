@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stretto.procedure.trees.actions import mapped
 from stretto.procedure.trees.symbols import (
+    DEEPEST,
     SHORT,
     FromResult,
     FromTicket,
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["bind", "symbolise"]
-
-_DEEPEST: Final = 100  # nesting beyond which a result is not looked at
 
 
 class _Unbound(Exception):
@@ -105,7 +104,7 @@ def symbolise(arguments: JsonObject, state: State) -> JsonObject:
     That is the latest result that holds it, at its first place; else the ticket, as a shape; else itself.
 
     Raises:
-        ValueError: a text looks like a symbol and is none.
+        ValueError: a text looks like a symbol and is none, or arguments are nested too deeply.
     """
 
     def change(_: Place, text: str) -> str:
@@ -122,7 +121,7 @@ def _say(text: str, state: State) -> str | None:
     for result in reversed(state.results):
         if text not in result.texts:
             continue
-        standing = next(_standings(text, result.value, (), None, _DEEPEST), None)
+        standing = next(_standings(text, result.value, (), None, DEEPEST), None)
         said = standing and say_place(result.tool, standing.path, standing.where())
         if said:
             return said

@@ -14,6 +14,7 @@ from stretto._defaults import TREE_DEEPEST, TREE_MAX_CALLS
 from stretto.errors import ProcedureError
 from stretto.procedure.trees.actions import read_action
 from stretto.procedure.trees.model import STOP, VERSION, Check, Leaf, Provenance, Split, TreeProcedure
+from stretto.procedure.trees.symbols import spaced
 from waggle import files, jsonvalue
 from waggle.values import show_path
 
@@ -104,6 +105,10 @@ def _procedure(form: TreesForm) -> TreeProcedure:
             raise _Fault(("checks", number, "probe"), f"{check.probe} is not among reads, and a check changes nothing")
     if form.handoff_arguments and not form.handoff:
         raise _Fault(("handoff_arguments",), "there is no handoff that takes them")
+    try:
+        spaced(form.handoff_arguments)
+    except ValueError as error:
+        raise _Fault(("handoff_arguments",), str(error)) from None
     return TreeProcedure(
         form.domain,
         Provenance(tuple(form.provenance.sources), form.provenance.training_tasks),

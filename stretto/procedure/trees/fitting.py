@@ -127,7 +127,7 @@ def fit_trees(sessions: Iterable[Episode], manifest: Manifest, options: FitOptio
     every = Counter(row.action for found in rows.values() for row in found)
     guard = _Guard(options, frozenset(reads), stop)
     procedure = TreeProcedure(
-        domain=manifest.domain or fitted[0].domain,
+        domain=manifest.domain or min(episode.domain for episode in fitted),
         provenance=Provenance(options.sources, len({episode.task for episode in fitted})),
         symbolic=options.symbolic,
         trees={site: guard.guarded(_tree(growing, depths[site], options)) for site, growing in growings.items()},

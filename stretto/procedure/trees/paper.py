@@ -63,6 +63,9 @@ def replay_trees(procedure: TreeProcedure, episode: Episode) -> TreeReplay:
     Args:
         procedure: with the tools of the session.
         episode: a solo session.
+
+    Raises:
+        ValueError: a call's arguments are no object, or nested too deeply.
     """
     record = _Record(procedure, demonstrated(episode))
     made: list[Make] = []

@@ -112,7 +112,10 @@ class _Run:
         if check is None:
             return TreeEnding(tuple(self.made), None, "hand_back")
         done = yield from _ask(Make("check", "check", "", check.probe, {}, "read"))
-        text = done.output if isinstance(done.output, str) else spaced(done.output)
+        try:
+            text = done.output if isinstance(done.output, str) else spaced(done.output)
+        except ValueError:  # nested too deeply to be read as a text
+            return TreeEnding(tuple(self.made), (check.probe, ""), "hand_back")
         resolved = done.ok and check.passes(text)
         return TreeEnding(tuple(self.made), (check.probe, text), "resolved" if resolved else "hand_back")
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from stretto.procedure.trees.actions import mapped
 from stretto.procedure.trees.model import START, site_after
-from stretto.procedure.trees.symbols import SHORT, is_identifier
+from stretto.procedure.trees.symbols import DEEPEST, SHORT, is_identifier
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ _WORD: Final = re.compile(r"[a-z]+")
 _DIGIT: Final = re.compile(r"\d")
 _NUMBER: Final = re.compile(r"\d{3}")
 _LINE: Final = 60  # characters of a line that is a feature as a whole; the original's
-_DEEPEST: Final = 100  # nesting beyond which a result is not looked at
 
 
 def words(ticket: str) -> list[str]:
@@ -58,7 +57,7 @@ def value_of(output: JsonValue) -> JsonValue:
     return output
 
 
-def _strings(value: JsonValue, deepest: int = _DEEPEST) -> Iterator[str]:
+def _strings(value: JsonValue, deepest: int = DEEPEST) -> Iterator[str]:
     """The texts in a value, keys left out, objects in the order of their keys."""
     if isinstance(value, str):
         yield value

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "DEEPEST",
     "SHORT",
     "FromResult",
     "FromTicket",
@@ -38,6 +39,9 @@ __all__ = [
 
 #: Longest text that is a word of a state and no identifier or prose, characters. The original's.
 SHORT: Final = 24
+
+#: Nesting beyond which arguments are refused and results not looked at: no tool that people write goes there.
+DEEPEST: Final = 100
 
 #: Fewest characters of an identifier. The original's.
 _IDENTIFIER: Final = 4
@@ -155,10 +159,17 @@ def say_place(tool: str, path: tuple[Key, ...], where: Mapping[str, str | bool])
     return f"@{tool}${said}{f'?{spaced(dict(where))}' if where else ''}"
 
 
-def spaced(value: jsonvalue.JsonValue) -> str:
-    """A value as JSON on one line, a space after each comma and colon, keys sorted: as the original writes actions."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{spaced(key)}: {spaced(each)}" for key, each in sorted(value.items())) + "}"
+def spaced(value: jsonvalue.JsonValue, deepest: int = DEEPEST) -> str:
+    """A value as JSON on one line, a space after each comma and colon, keys sorted: as the original writes actions.
+
+    Raises:
+        ValueError: it is nested more than `DEEPEST` deep.
+    """
+    if not isinstance(value, dict | list):
+        return jsonvalue.dumps(value).decode()
+    if not deepest:
+        raise ValueError("nested too deeply")
     if isinstance(value, list):
-        return "[" + ", ".join(map(spaced, value)) + "]"
-    return jsonvalue.dumps(value).decode()
+        return "[" + ", ".join([spaced(each, deepest - 1) for each in value]) + "]"
+    fields = [f"{spaced(key)}: {spaced(each, deepest - 1)}" for key, each in sorted(value.items())]
+    return "{" + ", ".join(fields) + "}"
