@@ -15,6 +15,7 @@ __all__ = [
     "RunError",
     "SessionLogError",
     "StrettoError",
+    "ToolsError",
     "UsageError",
 ]
 
@@ -116,6 +117,10 @@ class RunError(StrettoError, ValueError):
 
 class GuardsError(_FileError):
     """A file of guards is not valid."""
+
+
+class ToolsError(_FileError):
+    """A file of declarations of tools is not valid."""
 
 
 class BadFlow(StrettoError, ValueError):

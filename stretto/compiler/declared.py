@@ -1,0 +1,184 @@
+"""What the user says of tools, as a small file says it: effects, names, secrets, schemas.
+
+A file is TOML, or JSON with the same keys. A tool is named as recordings name it, with its server before ``::`` where
+several servers have one of that name::
+
+    stretto_tools = 1
+
+    [tools.get_order]
+    effect = "read"                # read, auth, write, irreversible; without it: unknown, which is taken for the worst
+    app = "shop"                   # its canonical name is shop.order
+    action = "order"
+
+    [tools.login]
+    effect = "auth"
+    secrets = ["password"]         # arguments that hold credentials: never written anywhere
+    [tools.login.input]            # JSON Schema of the arguments
+    required = ["user", "password"]
+    [tools.login.output]           # and of the output
+    properties.token = {type = "string"}
+
+    [tools.refund]
+    effect = "irreversible"
+    sessions = ["token"]           # arguments that hold what a login yields
+    policy = true                  # the task must make this call, whatever uses it
+
+    [tools.show_tool]
+    effect = "read"
+    discovery = true               # only looks up documentation
+
+    [[links]]                      # a field and an argument that mean the same, though their names do not say so
+    output = ["shop.order", "$.pid"]
+    argument = ["shop.refund", "$.payment_id"]
+
+Not responsible for recordings (`stretto.compiler.reading`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from stretto.errors import ToolsError
+from stretto.flow.reader_parts import field_path
+from waggle import files, jsonvalue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Declared", "DeclaredTool", "declared_from_data", "read_declared"]
+
+_FILE_BYTES: Final = 16 << 20  #: largest file that is read; the schemas of a thousand tools have a tenth of it
+_BOM: Final = b"\xef\xbb\xbf"
+
+#: What faults of a field's form are called here.
+_SAID: Final = {
+    "missing": "missing",
+    "extra_forbidden": "unknown field",
+    "string_type": "expected a text",
+    "string_too_short": "expected a text that is not empty",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list",
+    "model_type": "expected a table",
+    "dict_type": "expected a table",
+}
+
+_Name = Annotated[str, Field(min_length=1)]
+_Place = tuple[_Name, Annotated[str, Field(pattern=r"^\$")]]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+class DeclaredTool(_Form):
+    """One tool.
+
+    Attributes:
+        effect: what it does; None where the user does not say.
+        app: canonical name of its application; goes with `action`.
+        action: canonical name of what it does there.
+        discovery: whether it only looks up documentation or schemas.
+        policy: whether a task must make its calls, whatever uses them.
+        secrets: names of arguments that hold credentials.
+        sessions: names of arguments that hold what a login yields.
+        input: JSON Schema of its arguments.
+        output: JSON Schema of its output.
+    """
+
+    effect: Literal["read", "auth", "write", "irreversible", "unknown"] | None = None
+    app: _Name | None = None
+    action: _Name | None = None
+    discovery: bool = False
+    policy: bool = False
+    secrets: tuple[_Name, ...] = Field(default=(), strict=False)
+    sessions: tuple[_Name, ...] = Field(default=(), strict=False)
+    input: dict[str, Any] | None = None
+    output: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _named_whole(self) -> Self:
+        if (self.app is None) != (self.action is None):
+            raise ValueError("expected both app and action, or neither")
+        return self
+
+
+class _Link(_Form):
+    output: _Place = Field(strict=False)
+    argument: _Place = Field(strict=False)
+
+
+class Declared(_Form):
+    """All that the user says of tools.
+
+    Attributes:
+        stretto_tools: the version of the form, 1.
+        tools: by name, as recordings have it, or as ``server::name``.
+        links: a field of an output and an argument that mean the same, each as ``app.action`` and path.
+    """
+
+    stretto_tools: Literal[1] = 1
+    tools: dict[_Name, DeclaredTool] = Field(default_factory=dict)
+    links: tuple[_Link, ...] = Field(default=(), strict=False)
+
+    def name_of(self, recorded: str, server: str, name: str) -> str | None:
+        """The name under which a tool is declared; None where it is not.
+
+        Args:
+            recorded: its name in the recording.
+            server: its server's name; empty where none is named.
+            name: its name there.
+        """
+        return next((each for each in (recorded, f"{server}::{name}", name) if each in self.tools), None)
+
+
+class _File(Declared):
+    stretto_tools: Literal[1]
+
+
+def read_declared(path: Path) -> Declared:
+    """Read a file of declarations: TOML, or JSON where its name ends in ``.json``.
+
+    Raises:
+        ToolsError: it cannot be read, or a field is not what it should be; the error has the JSON path.
+    """
+    name = str(path)
+    try:
+        data = files.read_bytes(path, limit=_FILE_BYTES).removeprefix(_BOM)
+    except OSError as error:
+        raise ToolsError(name, "$", f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ToolsError(name, "$", str(error)) from None
+    is_json = path.suffix.lower() == ".json"
+    try:
+        content: object = jsonvalue.loads(data) if is_json else tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise ToolsError(name, "$", f"is no {'JSON' if is_json else 'TOML'}: {error}") from None
+    return declared_from_data(content, name)
+
+
+def declared_from_data(content: object, path: str = "") -> Declared:
+    """Make declarations of what a file holds.
+
+    Args:
+        content: of the file.
+        path: of the file, for the error.
+
+    Raises:
+        ToolsError: a field is not what it should be.
+    """
+    try:
+        declared = _File.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        said = _SAID.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+        raise ToolsError(path, field_path(first["loc"]), said.replace("Input should be", "expected")) from None
+    for name, tool in declared.tools.items():
+        for word, schema in (("input", tool.input), ("output", tool.output)):
+            try:
+                jsonvalue.canonical(schema)
+            except (TypeError, ValueError):  # TOML has dates and times, and nan
+                raise ToolsError(path, field_path(["tools", name, word]), "expected a JSON Schema") from None
+    return declared
