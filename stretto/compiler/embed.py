@@ -128,4 +128,4 @@ def similarity(one: Vector, other: Vector) -> float:
 
 
 def _numbers(vector: Vector) -> dict[str | int, float]:
-    return {**vector} if isinstance(vector, Mapping) else dict(enumerate(vector))
+    return dict(vector.items() if isinstance(vector, Mapping) else enumerate(vector))

@@ -23,8 +23,8 @@ class SentenceEmbedder:
 
     The thresholds were chosen as those of `stretto.compiler.embed.TfidfEmbedder`, on the same sessions: at a distance
     of 0.30, purity 0.995, ARI 0.108 against the domains, 54 % of the sessions in clusters of five or more; on the ten
-    other domains purity 1.000, ARI 0.083, 64 %. Of 250 places where a session of the nine could be parted, 5 % are below
-    a similarity of 0.30; of pairs of sessions of two domains, 42 %. A document takes a quarter of a second on an
+    other domains purity 1.000, ARI 0.083, 64 %. Of 250 places where a session of the nine could be parted, 5 % are
+    below a similarity of 0.30; of pairs of sessions of two domains, 42 %. A document takes a quarter of a second on an
     ordinary machine.
     """
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from stretto.procedure import atoms
 from stretto.compiler.documents import document
 from stretto.compiler.embed import similarity
 from stretto.compiler.model import Call, Effect, Thought, Unlogged
+from stretto.procedure import atoms
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:
