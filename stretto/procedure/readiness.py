@@ -6,20 +6,19 @@ compiled for another server stops before it has done anything.
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from stretto.procedure.contracts import contract_key
 from stretto.procedure.graph import Contract, HumanNode, Secret, ToolNode
 from stretto.procedure.shapes import fits
-from waggle import jsonvalue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from stretto.procedure.graph import InputSpec, Procedure
+    from stretto.procedure.graph import Contract, InputSpec, Procedure
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["contract_of", "missing_inputs", "not_ready", "stale"]
+__all__ = ["missing_inputs", "not_ready", "stale"]
 
 
 def not_ready(
@@ -94,32 +93,22 @@ def _of_input(name: str, value: JsonValue, spec: InputSpec) -> Iterator[str]:
             yield f"input {name} does not look like the {spec.pattern} that it always was"
 
 
-def contract_of(
-    input_schema: JsonValue = None, output_schema: JsonValue = None, annotations: JsonValue = None
-) -> Contract:
-    """The contract of a tool: digests of what its server says of it, empty where it says nothing."""
-    return Contract(input=_digest(input_schema), output=_digest(output_schema), annotations=_digest(annotations))
-
-
-def _digest(value: JsonValue) -> str:
-    return "" if value is None else blake2b(jsonvalue.canonical(value), digest_size=8).hexdigest()
-
-
 def stale(procedure: Procedure, contracts: Mapping[str, Contract]) -> list[str]:
-    """How the tools of a procedure differ from what they were; empty when they do not.
+    """How the tools of a procedure differ from what they were; empty when they do not, as far as that was known.
 
     Args:
         procedure: it.
         contracts: of the tools that are there now, by ``server/tool``.
     """
     found = []
-    used = {f"{node.server}/{node.tool}" for node in procedure.nodes.values() if isinstance(node, ToolNode)}
+    used = {contract_key(node.server, node.tool) for node in procedure.nodes.values() if isinstance(node, ToolNode)}
     for name in sorted(used):
         now, then = contracts.get(name), procedure.contracts.get(name)
         if now is None:
             found.append(f"tool {name.removeprefix('/')} is not there")
         elif then is not None:
-            changed = [part for part in ("input", "output", "annotations") if getattr(then, part) != getattr(now, part)]
+            parts = ("input", "output", "annotations")
+            changed = [part for part in parts if getattr(then, part) not in ("", getattr(now, part))]
             if changed:
                 found.append(f"tool {name.removeprefix('/')} has changed since: its {' and '.join(changed)}")
     return found

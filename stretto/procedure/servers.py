@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from stretto.errors import UsageError
+from stretto.procedure.contracts import contract_key, listed_contract
 from stretto.procedure.engine import Done
-from stretto.procedure.readiness import contract_of
 from stretto.procedure.running import done_of
 
 if TYPE_CHECKING:
@@ -129,10 +129,8 @@ async def _list(opened: Servers, name: str, client: Any) -> None:
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             plain: Any = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-            key = f"{name}/{tool.name}"
-            opened.contracts[key] = contract_of(
-                plain.get("inputSchema"), plain.get("outputSchema"), plain.get("annotations")
-            )
+            key = contract_key(name, tool.name)
+            opened.contracts[key] = listed_contract(plain)
             opened.schemas[key] = plain.get("inputSchema") or {}
         cursor = getattr(page, "next_cursor", None)
         if not cursor:

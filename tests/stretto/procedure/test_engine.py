@@ -13,10 +13,11 @@ from stretto.compiler.settings import CompilerSettings
 from stretto.errors import RunError
 from stretto.procedure import graph
 from stretto.procedure.checks import faults
+from stretto.procedure.contracts import listed_contract
 from stretto.procedure.engine import Answer, Ask, Done, Make
 from stretto.procedure.file import digest_of
 from stretto.procedure.journal import open_journal
-from stretto.procedure.readiness import contract_of, not_ready, stale
+from stretto.procedure.readiness import not_ready, stale
 from stretto.procedure.running import Ran, Verdict, arun, run
 from stretto.procedure.values import insert
 from tests.stretto.compiler.stories import SHOP, Story, refunds
@@ -269,10 +270,12 @@ def test_inputs_that_are_not_what_they_always_were_are_told(inputs: dict[str, An
 @pytest.mark.case("HC-28")
 def test_a_tool_that_has_changed_makes_the_procedure_stale_before_its_first_step() -> None:
     procedure = compiled(refunds())
-    then = {f"{node.server}/{node.tool}": contract_of({"properties": {}}) for _, node in procedure.tools()}
+    plain: Any = {"inputSchema": {"properties": {"amount": {"type": "integer"}}}}
+    then = {f"{node.server}/{node.tool}": listed_contract(plain) for _, node in procedure.tools()}
     procedure = procedure.model_copy(update={"contracts": then})
     assert stale(procedure, then) == []
-    changed = {**then, "/shop.refund": contract_of({"properties": {}, "required": ["reason"]})}
+    more: Any = {"inputSchema": {"properties": {"reason": {"type": "string"}}, "required": ["reason"]}}
+    changed = {**then, "/shop.refund": listed_contract(more)}
     assert stale(procedure, changed) == ["tool shop.refund has changed since: its input"]
     del changed["/shop.refund"]
     assert "tool shop.refund is not there" in stale(procedure, changed)
