@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # pip is told about every new interpreter or changed pin by the stamp's date.
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-integrations check format docs bench clean
+.PHONY: demo test test-integrations test-claude-code test-hosts check format docs bench clean
 
 demo: $(STAMP)
 	@$(BIN)/waggle demo
@@ -19,6 +19,14 @@ test: $(STAMP)
 # Each framework's adapter against the framework's current release, in environments below .integrations.
 test-integrations: $(STAMP)
 	@$(BIN)/python tests/integrations/run.py
+
+# The hook in the real Claude Code, the one that claude-agent-sdk bundles, with a script in the place of a model.
+test-claude-code: $(STAMP)
+	@$(BIN)/python tests/claude_code/run.py
+
+# The hooks in the real Codex and Gemini CLI, which npm installs below .hosts; no model is asked.
+test-hosts: $(STAMP)
+	@$(BIN)/python tests/hosts/run.py
 
 check: $(STAMP)
 	@$(BIN)/ruff format --check .
@@ -33,7 +41,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .integrations demo-skills demo-flows
+	rm -rf $(VENV) .integrations .hosts demo-skills demo-flows
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -145,3 +145,26 @@ SURPRISE_WINDOW: Final = 5
 
 #: Largest file of a procedure that is read. One of a thousand traces with all its evidence takes some megabytes.
 PROCEDURE_BYTES: Final = 64 * 1024 * 1024
+
+#: Calls of one run of a tree procedure at most, where its file says no other number. The original's.
+TREE_MAX_CALLS: Final = 50
+
+#: Deepest decision tree that is fitted. The deepest of the original's own file that we know is 6 or 7; the depth that
+#: cross-validation picks is seldom more.
+TREE_DEPTH: Final = 12
+
+#: Fewest decisions on either side of a split. No leaf below a split of the original's file has fewer.
+TREE_LEAF: Final = 5
+
+#: Parts that tasks are put in to choose the depth of a tree.
+TREE_FOLDS: Final = 5
+
+#: Fewest cases of a leaf that may be sure. The original's.
+TREE_SURE_CASES: Final = 10
+
+#: Shares of tickets between which a word of them may be asked for. The original's: a rarer one names a case, a more
+#: frequent one tells none apart.
+TREE_WORD_SHARES: Final = (0.05, 0.95)
+
+#: Deepest node of a tree that is read. A tree of that depth could tell 2^100 states apart.
+TREE_DEEPEST: Final = 100

@@ -5,30 +5,18 @@ What is wrong is not repeated where it may hold a secret. Not responsible for op
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Final
 from urllib.parse import urlsplit
 
 from stretto.errors import UsageError
+from waggle.admission import is_loopback, parse_address
 
-__all__ = ["header_of", "is_loopback", "listening_at", "server_url"]
-
-_ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):)?([0-9]{1,5})")
-_LAST_PORT: Final = (1 << 16) - 1
-_HERE: Final = "127.0.0.1"
+__all__ = ["header_of", "listening_at", "server_url"]
 
 #: A header's name as HTTP allows it, RFC 9110, 5.6.2, and that of an environment variable.
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([A-Za-z_][A-Za-z0-9_]*)")
 _BLANK: Final = re.compile(r"[\s\x00-\x20\x7f]")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own, without asking anybody."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def listening_at(address: str, *, token: bool) -> tuple[str, int]:
@@ -44,14 +32,14 @@ def listening_at(address: str, *, token: bool) -> tuple[str, int]:
     Raises:
         UsageError: it is no address, or one that other machines can reach and there is no token.
     """
-    found = _ADDRESS.fullmatch(address)
-    if not found or int(found[2]) > _LAST_PORT:
-        raise UsageError(f"--listen {address} is neither HOST:PORT nor PORT")
-    host = (found[1] or _HERE).strip("[]")
+    try:
+        host, port = parse_address(address)
+    except ValueError as error:
+        raise UsageError(f"--listen {error}") from None
     if not token and not is_loopback(host):
         danger = "can be reached from other machines; give a token with --listen-token-file, or listen on 127.0.0.1"
         raise UsageError(f"--listen {address} {danger}")
-    return host, int(found[2])
+    return host, port
 
 
 def server_url(url: str) -> str:

@@ -12,6 +12,7 @@ __all__ = [
     "ManifestError",
     "OracleError",
     "ProcedureError",
+    "RunError",
     "SessionLogError",
     "StrettoError",
     "ToolsError",
@@ -95,6 +96,23 @@ class FlowError(_FileError):
 
 class ProcedureError(_FileError):
     """A procedure's file cannot be read, or is none."""
+
+
+class RunError(StrettoError, ValueError):
+    """The journal of a run cannot be taken up.
+
+    Attributes:
+        path: the file.
+        problem: what is wrong and what would be right.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"
 
 
 class GuardsError(_FileError):

@@ -157,6 +157,12 @@ HOOK_IDLE_SECONDS: Final = 1800.0
 #: Seconds without an event after which a session counts as ended: two days, as a person may come back the day after.
 HOOK_STALE_SECONDS: Final = 172_800.0
 
+#: Seconds between two looks for such sessions: six hours; a server may run for weeks.
+HOOK_SETTLE_SECONDS: Final = 21_600.0
+
+#: Where `waggle serve` listens, unless told otherwise. No registered service has this port.
+HOOK_ADDRESS: Final = "127.0.0.1:8377"
+
 #: Projects held in memory at once. Each is a few megabytes.
 HOOK_PROJECTS: Final = 16
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from waggle.calls import Step
     from waggle.jsonvalue import JsonValue
-    from waggle.tools import Kind, LineRange, ToolTable
+    from waggle.tools import Kind, ToolTable
 
 __all__ = ["Coverage", "Extent", "Extents", "Shown", "resolved"]
 
@@ -93,8 +93,8 @@ class Extents:
         spec = self.tools.spec(tool)
         if not self._containment:
             return (Extent((tool_name(tool, form), *_comparable(args))),)
-        if spec.lines is not None and (bounds := _bounds(args, spec.lines)):
-            others = {name: value for name, value in args.items() if name not in (spec.lines.start, spec.lines.count)}
+        if spec.lines is not None and (bounds := spec.lines.bounds(args)):
+            others = {name: value for name, value in args.items() if name not in spec.lines.names}
             for name in spec.paths:
                 if isinstance(path := others.get(name), str):
                     others[name] = resolved(path, self.directory)
@@ -118,7 +118,7 @@ class Extents:
         path = resolved(paths[0], self.directory) if len(paths) == 1 else ""
         if spec.lines is None:
             return Shown(spec.kind, path)
-        bounds = _bounds(step.args, spec.lines)
+        bounds = spec.lines.bounds(step.args)
         return Shown(spec.kind, path, int(bounds[0]), bounds[1]) if bounds else Shown(spec.kind, path)
 
     def _pieces(self, tool: str, form: str, args: Mapping[str, JsonValue]) -> list[Shown]:
@@ -137,18 +137,6 @@ _KINDS: tuple[Kind, ...] = ("search", "list", "lines", "status")
 
 def _comparable(args: Mapping[str, JsonValue]) -> tuple[tuple[str, str | bytes], ...]:
     return tuple((name, part_of(args[name])) for name in sorted(args))
-
-
-def _bounds(args: Mapping[str, JsonValue], lines: LineRange) -> tuple[float, float] | None:
-    """First and last line asked for; None when a bound is no plain line number: a tail (negative), a text, null."""
-    for name in (lines.start, lines.count):
-        if name in args and not (type(bound := args[name]) is int and bound >= 0):
-            return None
-    start, count = args.get(lines.start, 1), args.get(lines.count, lines.default)
-    assert isinstance(start, (int, float))  # noqa: S101 - looked at above; this tells the type checker
-    assert isinstance(count, (int, float))  # noqa: S101 - as above
-    first = max(start, 1)
-    return first, first + count - 1
 
 
 #: The number under which an answer is held.

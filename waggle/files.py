@@ -169,20 +169,21 @@ def _release(descriptor: int) -> None:
 # --- append ------------------------------------------------------------------------------------------------
 
 
-def append_line(path: Path, line: bytes) -> None:
+def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
     """Append one line, under the file's lock; see `append_lines`."""
-    append_lines(path, (line,))
+    append_lines(path, (line,), durable=durable)
 
 
-def append_lines(path: Path, lines: Iterable[bytes]) -> None:
+def append_lines(path: Path, lines: Iterable[bytes], *, durable: bool = False) -> None:
     r"""Append lines, all of them or none, under the file's lock.
 
-    When this returns, the lines survive the end of this process (not a power cut: nothing is synced). A fragment that
-    a crash left at the end of the file stays alone on its line. Costs about 0.05 ms.
+    When this returns, the lines survive the end of this process, and with `durable` a power cut. A fragment that
+    a crash left at the end of the file stays alone on its line. Costs about 0.05 ms, and what the disk takes to sync.
 
     Args:
         path: the file; it and its directory are made when missing, with modes 0644 and 0755.
         lines: without line ends.
+        durable: whether to wait until the disk has them.
 
     Raises:
         ValueError: a line contains ``\n``.
@@ -197,10 +198,10 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> None:
         data += b"\n"
     if data:
         with lock(path), _reporting(path):
-            _append(path, bytes(data))
+            _append(path, bytes(data), durable=durable)
 
 
-def _append(path: Path, data: bytes) -> None:
+def _append(path: Path, data: bytes, *, durable: bool) -> None:
     descriptor = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         size = os.lseek(descriptor, 0, os.SEEK_END)
@@ -210,6 +211,8 @@ def _append(path: Path, data: bytes) -> None:
                 data = b"\n" + data
         try:
             _write_all(descriptor, data)
+            if durable:
+                os.fsync(descriptor)
         except BaseException:
             os.ftruncate(descriptor, size)  # a full disk or Ctrl-C in the middle of a line
             raise

@@ -311,16 +311,16 @@ def _rebuild(tag: str, content: JsonValue) -> object:  # noqa: C901, PLR0911 - o
     raise ValueError(f"{tag} cannot be rebuilt")
 
 
-def pretty(value: JsonValue) -> str:
-    """Encode for people: two spaces of indentation, keys in the order given, a line end; `loads` gives the value back.
+def pretty(value: JsonValue, *, indent: int = 2) -> str:
+    """Encode for people: indented by so many spaces, keys in the order given, a line end; `loads` gives the value back.
 
     Raises:
         ValueError: the value holds ``nan`` or an infinity, or refers to itself.
         TypeError: the value is not a JSON value; see `to_json`.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
     try:
         text.encode()
     except UnicodeEncodeError:  # a lone surrogate: only its escape is valid UTF-8
-        return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
+        return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent) + "\n"
     return text

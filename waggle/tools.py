@@ -34,12 +34,37 @@ class LineRange:
     Attributes:
         start: argument with the first line, from 1; absent means 1.
         count: argument with the number of lines; absent means `default`.
-        default: lines returned when `count` is absent; infinite when the tool returns the whole file.
+        default: lines returned when the end is not said; infinite when the tool returns the whole file.
+        last: argument with the last line, for tools that take it in place of `count`, which is empty then.
     """
 
     start: str
-    count: str
+    count: str = ""
     default: float = math.inf
+    last: str = ""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two arguments."""
+        return self.start, self.last or self.count
+
+    def bounds(self, args: Mapping[str, JsonValue]) -> tuple[float, float] | None:
+        """First and last line asked for; None when a bound is no plain line number: a tail (negative), a text, null."""
+        found: list[int | None] = []
+        for name in self.names:
+            bound = args.get(name)
+            if name in args and not (type(bound) is int and bound >= 0):
+                return None
+            found.append(bound if type(bound) is int else None)
+        start, end = found
+        first = max(start or 1, 1)
+        if end is None:
+            return first, first + self.default - 1
+        return first, (end if self.last else first + end - 1)
+
+    def written(self, first: int, last: int) -> JsonObject:
+        """The arguments that ask for these lines."""
+        return {self.start: first, **({self.last: last} if self.last else {self.count: last - first + 1})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +115,21 @@ def _plain(effect: Effect, *names: str, repeatable: bool = True, metered: bool =
 
 
 _OFFSET_LIMIT = LineRange("offset", "limit")
+_FOLDERS: Final = ("path", "dir_path", "relative_workspace_path", "target_directory")
 
 #: Tools of common agents, by name. A server's hint can only take trust away from an entry; the user's word decides.
 KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     # Claude Code
-    _read("Read", "lines", "file_path", lines=LineRange("offset", "limit", 2000), script="cat"),
+    ToolSpec(
+        "Read",
+        Effect.READ,
+        kind="lines",
+        paths=("file_path", "path", "target_file"),  # Cursor has a tool of this name, too
+        lines=LineRange("offset", "limit", 2000),
+        script="cat",
+    ),
     _read("Grep", "search", "path", script="rg"),
-    _read("Glob", "list", "path", script="rg-files"),
+    ToolSpec("Glob", Effect.READ, kind="list", paths=("path", "target_directory"), script="rg-files"),
     _read("LS", "list", "path", script="ls"),
     _read("NotebookRead", "lines", "notebook_path"),
     *_plain(Effect.READ, "WebFetch", "WebSearch", metered=True),
@@ -109,7 +142,7 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     _read("read", "lines", "path", lines=_OFFSET_LIMIT, script="cat"),
     _read("search", "search", "path", script="grep"),
     _read("grep", "search", "path", script="grep"),
-    _read("glob", "list", "path", script="find"),
+    ToolSpec("glob", Effect.READ, kind="list", paths=("path", "dir_path"), script="find"),
     _read("find", "list", "path", script="find"),
     _read("ls", "list", "path", script="ls"),
     *_plain(Effect.READ, "knowledge_search"),
@@ -136,13 +169,28 @@ KNOWN_TOOLS: Final[tuple[ToolSpec, ...]] = (
     ),
     _read("read_text_file", "lines", "path"),
     _read("get_file_info", "status", "path"),
-    *(_read(name, "list", "path") for name in ("list_directory", "directory_tree", "list_dir", "list_files")),
-    *(_read(name, "search", "path") for name in ("search_files", "search_file_content")),
-    *_plain(Effect.READ, "read_multiple_files", "list_allowed_directories", "grep_search", "file_search"),
+    *(ToolSpec(name, Effect.READ, kind="list", paths=_FOLDERS) for name in ("list_directory", "list_dir")),
+    *(_read(name, "list", "path") for name in ("directory_tree", "list_files")),
+    *(ToolSpec(name, Effect.READ, kind="search", paths=_FOLDERS) for name in ("grep_search", "search_file_content")),
+    _read("search_files", "search", "path"),
+    *_plain(Effect.READ, "read_multiple_files", "read_many_files", "list_allowed_directories", "file_search"),
+    *_plain(Effect.READ, "codebase_search", "SemanticSearch", "read_lints", "ReadLints"),
+    *_plain(Effect.READ, "google_web_search", "web_fetch", "web_search", metered=True),
+    *_plain(Effect.READ, "list_background_processes", "read_background_output", "activate_skill", repeatable=False),
+    *_plain(Effect.NOTE, "write_todos", "todo_write", "update_topic", "ask_user"),
     *_plain(Effect.WRITE, "write_file", "edit_file", "create_file", "delete_file", "move_file", "create_directory"),
-    *_plain(Effect.WRITE, "apply_patch", "create", "submit"),
+    *_plain(Effect.WRITE, "replace", "save_memory", "search_replace", "StrReplace", "Delete", "EditNotebook"),
+    *_plain(Effect.WRITE, "apply_patch", "ApplyPatch", "create", "submit"),
     *(_shell(name, "command", "description", "timeout") for name in ("run_shell_command", "execute_bash")),
     *(_shell(name, "command", "explanation") for name in ("run_terminal_cmd", "execute_command", "run_command")),
+    _shell("Shell", "command", "description", "timeout", "block_until_ms"),
+    # Codex: one tool under the names it has had; its transcripts' older argument lists are read as one text
+    _shell("exec_command", "cmd", "yield_time_ms", "max_output_tokens"),
+    _shell("container.exec", "cmd", "timeout", "timeout_ms"),
+    *(_shell(name, "command", "timeout_ms") for name in ("shell_command", "shell", "local_shell")),
+    *_plain(Effect.READ, "view_image", "list_mcp_resources", "read_mcp_resource", repeatable=False),
+    *_plain(Effect.NOTE, "update_plan", "request_user_input", "get_goal", "create_goal", "update_goal"),
+    *_plain(Effect.WRITE, "write_stdin"),
 )
 
 

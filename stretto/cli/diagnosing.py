@@ -14,7 +14,8 @@ from stretto.errors import FlowError, SessionLogError
 from stretto.flow.file import flow_version, read_flow
 from stretto.place import user_home
 from stretto.sessions.log import read_log
-from waggle.cli.diagnosing import Check, dependencies
+from waggle.cli.checks import Check
+from waggle.cli.diagnosing import dependencies
 from waggle.cli.place import counted
 from waggle.errors import WaggleError
 

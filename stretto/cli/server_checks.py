@@ -22,7 +22,7 @@ from stretto.flow.file import read_flow
 from stretto.hosts import HOSTS
 from stretto.proxy.client import ServerFault, list_tools
 from stretto.sessions.qualified import name_of_server, server_of
-from waggle.cli.diagnosing import Check
+from waggle.cli.checks import Check
 from waggle.errors import WaggleError
 
 if TYPE_CHECKING:

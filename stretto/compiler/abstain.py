@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.direction import direction_of
 from stretto.compiler.evidence import Basis
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Effect
 from stretto.compiler.names import words_of
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

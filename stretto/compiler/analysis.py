@@ -241,7 +241,7 @@ def _labelled(
     while True:
         bindings = Classifier(runs, tools, settings).bindings
         for run in runs:
-            for labelled in label_calls(run, bindings, settings, guards=guards or frozenset()):
+            for labelled in label_calls(run, bindings, guards=guards or frozenset()):
                 if labelled.call.index not in run.dropped:
                     known[run.trace.id][labelled.call.index] = labelled
         used = _used(runs, known)

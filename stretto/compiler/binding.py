@@ -43,7 +43,7 @@ class Equal:
     """What a field of the chosen element is equal to; one of the three is given.
 
     Attributes:
-        said: name of an input: what the user says. Folded for comparison (`stretto.compiler.atoms.said`).
+        said: name of an input: what the user says. Folded for comparison (`stretto.procedure.atoms.said`).
         constant: a value, in a list of one.
         argument: an argument of an earlier step, as its key and exact path.
     """

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import Binding, BindingClass, Selection, SelectionKind, Source
 from stretto.compiler.depend import INFERRED, judge, producers_of, refuted
 from stretto.compiler.evidence import Basis, Other
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Effect, Unlogged
-from stretto.compiler.selection import Case, elements, select
+from stretto.compiler.selection import Case, select
 from stretto.compiler.tracing import EXACT
-from stretto.compiler.transforms import TEMPLATE, template_of, transformed
+from stretto.procedure import atoms
+from stretto.procedure.transforms import TEMPLATE, template_of, transformed
+from stretto.procedure.values import elements
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Classifier:
         self.runs = runs
         self._tools = tools
         self._settings = settings
+        self._seen: dict[tuple[str, str], list[Seen]] = {}
 
     # --- what is seen ------------------------------------------------------------------------------------------------
 
@@ -86,8 +88,10 @@ class Classifier:
 
     def seen(self, key: str, path: str) -> list[Seen]:
         """An argument in all traces in which it is present and the same in all calls of the step."""
+        if (key, path) in self._seen:
+            return self._seen[(key, path)]
         name = key.rpartition("#")[0]
-        found = []
+        found = self._seen[(key, path)] = []
         for run in self.runs:
             argument = run.arguments(key).get(path)
             if argument is not None:
@@ -336,9 +340,10 @@ class Classifier:
         """The list whose elements are the values, all and in order, in every trace."""
         found: set[tuple[str, str]] | None = None
         for run in runs:
-            values = [atoms.key(value) for value in run.element_values(key, path)]
+            given = run.element_values(key, path)
+            values = [atoms.key(value) for value in given]
             here = set()
-            for candidate in run.tracing.candidates(run.by_key[key].first, run.element_values(key, path)[0]):
+            for candidate in run.tracing.candidates(run.by_key[key].first, given[0]) if given else ():
                 for exact in candidate.paths:
                     place = run.place(candidate.call.index, exact)
                     if place is None or "[" not in place[1]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
 from stretto.compiler.analysis import analyse
 from stretto.compiler.emit import Origin, emit
@@ -20,6 +19,7 @@ from stretto.compiler.model import Unlogged
 from stretto.compiler.paper import Replayed, Result, replay
 from stretto.compiler.repeats import repeats_alike
 from stretto.compiler.tracing import Tracing
+from stretto.procedure import atoms
 from stretto.procedure.checks import faults
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ def _compiled(
     *,
     known: Mapping[str, Tracing],
     human: bool,
+    whole: bool = True,
 ) -> Compilation:
+    """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
     analysis = analyse(traces, tools, settings, known=known)
     found = (*_open_repeats(analysis), *reasons(analysis, find_forks(analysis), human=human))
     refusal = refuse(origin.name, analysis, found)
@@ -144,9 +146,11 @@ def _compiled(
     if refusal is not None or not analysis.keys:
         return made
     try:
-        procedure = emit(analysis, found, origin)
+        procedure = emit(analysis, found, origin, evidence=whole)
     except ValueError as error:
         return _refused(made, Replayed("", Result.WRONG, analysis.keys[0], str(error)))
+    if not whole:
+        return replace(made, procedure=procedure)
     wrong = faults(procedure)
     if wrong:
         return _refused(made, Replayed("", Result.WRONG, analysis.keys[0], wrong[0]))
@@ -211,7 +215,7 @@ def _without_each(
     for part in range(parts):
         left = made.traces[part::parts]
         rest = [trace for trace in made.traces if trace not in left]
-        other = _compiled(rest, tools, floor, origin, known=known, human=human)
+        other = _compiled(rest, tools, floor, origin, known=known, human=human, whole=False)
         for trace in left:
             if other.procedure is None or other.analysis is None:
                 says = "; ".join(reason.says for reason in other.reasons[:1]) or "nothing was compiled without it"

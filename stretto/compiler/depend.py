@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler.atoms import general, key
 from stretto.compiler.evidence import Basis, CallRef, Edge, Evidence, Exclusion, Other, Verdict, note
 from stretto.compiler.model import Effect
 from stretto.compiler.tracing import Candidate
+from stretto.procedure.atoms import general, key
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:

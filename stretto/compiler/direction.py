@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.names import words_of
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

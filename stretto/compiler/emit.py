@@ -10,16 +10,14 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from stretto.compiler import atoms
 from stretto.compiler.abstain import Code, Reason, closed_candidates
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.guards import find_forks, ways
 from stretto.compiler.inputs import FoundInput, Use, find_inputs
-from stretto.compiler.model import Unlogged
-from stretto.compiler.order import implied, layers
 from stretto.compiler.repeats import repeat_of
 from stretto.procedure import graph
+from stretto.procedure.order import implied, layers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,18 +54,19 @@ class Origin:
     warnings: tuple[str, ...] = ()
 
 
-def emit(analysis: Analysis, found: Sequence[Reason], origin: Origin) -> graph.Procedure:
+def emit(analysis: Analysis, found: Sequence[Reason], origin: Origin, *, evidence: bool = True) -> graph.Procedure:
     """The procedure that traces show.
 
     Args:
         analysis: of the traces.
         found: what speaks against steps; none of it refuses.
         origin: what else is known.
+        evidence: whether edges have theirs; without it a procedure is only for replaying.
 
     Raises:
         ValueError: the steps depend on each other in a circle.
     """
-    return _Emitter(analysis, found, origin).procedure()
+    return _Emitter(analysis, found, origin, evidence=evidence).procedure()
 
 
 def variants(analysis: Analysis) -> Counter[tuple[str, ...]]:
@@ -85,7 +84,8 @@ _ANSWERS = {bool: "boolean", int: "integer", float: "number", str: "string", lis
 
 
 class _Emitter:
-    def __init__(self, analysis: Analysis, found: Sequence[Reason], origin: Origin) -> None:
+    def __init__(self, analysis: Analysis, found: Sequence[Reason], origin: Origin, *, evidence: bool) -> None:
+        self._evidence = evidence
         self._analysis = analysis
         self._reasons = found
         self._origin = origin
@@ -315,7 +315,7 @@ class _Emitter:
 
     def _add_edges(self) -> None:
         traces = {run.trace.id: number for number, run in enumerate(self._analysis.runs)}
-        for each in self._analysis.edges:
+        for each in self._analysis.edges if self._evidence else ():
             if each.verdict is not Verdict.SUSPECTED and each.producer in self._nodes:
                 numbers = [self._noted(evidence, traces) for evidence in each.evidence]
                 verdict: Any = each.verdict.value
@@ -383,7 +383,7 @@ class _Emitter:
         found: dict[str, graph.Output] = {}
         for key in self._analysis.keys:
             runs = self._analysis.occurrences(key)
-            shown = [_shown(run, key, self._analysis) for run in runs]
+            shown = [_shown(run, key) for run in runs]
             for path in sorted(set.intersection(*shown), key=lambda each: (each.count("."), each)):
                 name = path.rpartition(".")[2] or "output"
                 name = name if name not in found else f"{key.rpartition('#')[0].rpartition('.')[2]}_{name}"
@@ -429,17 +429,7 @@ def _spec(found: FoundInput) -> graph.InputSpec:
     return graph.InputSpec(type=kind, many=found.many, pattern=found.pattern, optional=found.optional)
 
 
-def _shown(run: Run, key: str, analysis: Analysis) -> set[str]:
+def _shown(run: Run, key: str) -> set[str]:
     """The places of a step's output, none in lists, whose distinctive values the answer shows."""
-    output = run.output(key)
-    if isinstance(output, Unlogged):
-        return set()
-    given = {atoms.key(argument.value) for argument in run.arguments(key).values()}
-    return {
-        path
-        for path, value in atoms.atoms(output)
-        if "[" not in path
-        and atoms.is_distinctive(value, analysis.settings)
-        and atoms.key(value) not in given
-        and atoms.said(value, run.trace.answer)
-    }
+    step = run.by_key[key]
+    return set() if step.is_list else {path for path in run.tracing.shown(step.last) if "[" not in path}

@@ -12,7 +12,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
+from stretto.procedure import atoms
 from waggle.redact import MASK, redact_value
 
 if TYPE_CHECKING:

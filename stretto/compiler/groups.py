@@ -11,8 +11,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.model import Effect, Unlogged
+from stretto.procedure import atoms
+from stretto.procedure.values import is_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from stretto.compiler.tracing import Tracing
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Group", "GroupKind", "ListSource", "group_calls", "is_nothing"]
+__all__ = ["Group", "GroupKind", "ListSource", "group_calls"]
 
 
 class GroupKind(StrEnum):
@@ -94,13 +95,6 @@ class Group:
     def kept(self) -> tuple[int, ...]:
         """The indices of the calls that are no recovery, in order."""
         return tuple(index for index in self.calls if index not in self.recovery)
-
-
-def is_nothing(output: object) -> bool:
-    """Whether an output says that nothing was found: null, an empty value, or an object with one empty list alone."""
-    if output is None or output in ("", [], {}):
-        return not isinstance(output, bool)
-    return isinstance(output, dict) and list(output.values()) == [[]]
 
 
 def group_calls(tracing: Tracing) -> tuple[Group, ...]:

@@ -14,9 +14,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import BindingClass
 from stretto.compiler.model import Unlogged
+from stretto.procedure import atoms
+from stretto.procedure.values import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from stretto.compiler.steps import Run
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["END", "Exit", "Fork", "Guard", "Predicate", "Way", "count_of", "find_forks", "ways"]
+__all__ = ["END", "Exit", "Fork", "Guard", "Predicate", "Way", "find_forks", "ways"]
 
 #: The exit of a fork after which no step comes that other traces lack.
 END: Final = "end"
@@ -226,12 +227,6 @@ def _over(analysis: Analysis, step: str, path: str, values: Mapping[str, Sequenc
         there = {name: [value != _ABSENT for value in found] for name, found in values.items()}
         return _separated(Predicate.PRESENT, step, path, there)
     return _over_scalars(analysis, step, path, values)
-
-
-def count_of(value: JsonValue) -> str:
-    """How many elements a list has, as guards tell it: ``0``, ``1`` or ``many``."""
-    number = len(value) if isinstance(value, list) else 0
-    return str(number) if number < 2 else "many"  # noqa: PLR2004 - from two on, it is many
 
 
 def _over_scalars(analysis: Analysis, step: str, path: str, values: Mapping[str, Sequence[JsonValue]]) -> Guard | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.model import Unlogged
 from stretto.compiler.names import snake_case
-from stretto.compiler.selection import elements
-from stretto.compiler.shapes import shape_of
+from stretto.procedure import atoms
+from stretto.procedure.shapes import shape_of
+from stretto.procedure.values import elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import BindingClass
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Effect, Unlogged
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stretto.compiler.binding import Binding
     from stretto.compiler.model import Call
-    from stretto.compiler.settings import CompilerSettings
     from stretto.compiler.steps import Run
-    from waggle.jsonvalue import JsonValue
 
 __all__ = ["Label", "Labelled", "label_calls"]
 
@@ -65,30 +63,22 @@ class Labelled:
 
 
 def label_calls(
-    run: Run,
-    bindings: Mapping[tuple[str, str], Binding],
-    settings: CompilerSettings,
-    *,
-    guards: frozenset[str] = frozenset(),
+    run: Run, bindings: Mapping[tuple[str, str], Binding], *, guards: frozenset[str] = frozenset()
 ) -> tuple[Labelled, ...]:
     """The labels of a trace's calls, in order.
 
     Args:
         run: of the trace, with no call dropped but recoveries.
         bindings: of all steps, by key and exact path.
-        settings: the compiler's.
         guards: keys of the steps whose outputs a guard reads.
     """
-    return _Labeller(run, bindings, settings, guards).labels()
+    return _Labeller(run, bindings, guards).labels()
 
 
 class _Labeller:
-    def __init__(
-        self, run: Run, bindings: Mapping[tuple[str, str], Binding], settings: CompilerSettings, guards: frozenset[str]
-    ) -> None:
+    def __init__(self, run: Run, bindings: Mapping[tuple[str, str], Binding], guards: frozenset[str]) -> None:
         self._run = run
         self._bindings = bindings
-        self._settings = settings
         self._guards = guards
         self._recovery = {index for group in run.groups for index in group.recovery}
         self._recovery |= set(self._fed_only_to_recoveries())
@@ -176,6 +166,8 @@ class _Labeller:
             return "its output is in the answer"
         if self._run.keys.get(call.index) in self._guards:
             return "a guard reads its output"
+        if call.ok and self._polls(call):
+            return "what follows waits until its output changes"
         return "the host says so" if call.policy else ""
 
     def _needed(self, index: int) -> Iterator[int]:
@@ -207,13 +199,7 @@ class _Labeller:
 
     def _shown(self, call: Call) -> bool:
         """Whether a distinctive value of a call's output stands in the answer, and did not come with its arguments."""
-        given = {atoms.key(value) for value in atoms.arguments(call.args).values()}
-        return any(
-            atoms.is_distinctive(value, self._settings)
-            and atoms.key(value) not in given
-            and atoms.said(value, self._run.trace.answer)
-            for value in _values(call, self._settings)
-        )
+        return bool(self._run.tracing.shown(call))
 
     def _is_dead(self, call: Call) -> bool:
         if call.discovery and not self._appears(call):
@@ -242,15 +228,6 @@ class _Labeller:
             if not dropped and not elsewhere:
                 return False
         return True
-
-
-def _values(call: Call, settings: CompilerSettings) -> Iterator[JsonValue]:
-    if isinstance(call.output, Unlogged):
-        return
-    for number, (_, value) in enumerate(atoms.atoms(call.output)):
-        if number == settings.atoms_max:
-            return
-        yield value
 
 
 def _disturbs(earlier: Call, call: Call) -> bool:

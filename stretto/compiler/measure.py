@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stretto.compiler import atoms
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.model import Effect
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence

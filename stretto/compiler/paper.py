@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.model import Unlogged
-from stretto.procedure import graph
+from stretto.procedure import atoms, graph
 from stretto.procedure.engine import Answer, Ask, Done, Ending, play
 
 if TYPE_CHECKING:

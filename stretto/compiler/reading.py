@@ -17,11 +17,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from stretto.compiler.contracts import contract, contract_key
 from stretto.compiler.declared import Declared, DeclaredTool
 from stretto.compiler.model import UNLOGGED, Call, Effect, Thought, Trace, Utterance
 from stretto.compiler.names import RawTool, canonical_names
 from stretto.compiler.schemas import Tools, ToolSchema
+from stretto.procedure.contracts import contract, contract_key
 from stretto.sessions.episode import Assistant, ToolResult, User
 from stretto.sessions.listing import contract_of
 from stretto.sessions.qualified import SEPARATOR, server_of

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Unlogged
-from stretto.procedure import graph
+from stretto.procedure import atoms, graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

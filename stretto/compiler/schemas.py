@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler.atoms import key
+from stretto.procedure.atoms import key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,28 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.binding import Equal, Selection, SelectionKind
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from stretto.procedure.values import Element
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Case", "Element", "elements", "select"]
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One element of a list.
-
-    Attributes:
-        whole: it.
-        value: what stands in it at the place that is asked for.
-    """
-
-    whole: JsonValue
-    value: JsonValue
+__all__ = ["Case", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +45,6 @@ class Case:
     def singles_out(self, path: str, fits: Callable[[JsonValue], bool]) -> bool:
         """Whether a field of the chosen element fits, and of no other."""
         return [number for number in range(len(self.elements)) if fits(self.field(number, path))] == [self.chosen]
-
-
-def elements(output: JsonValue, path: str) -> list[tuple[str, Element]]:
-    """The elements of the innermost list of a general path, with the exact paths of the values asked for.
-
-    Args:
-        output: of a step.
-        path: with ``[*]`` in it.
-    """
-    outer, _, inner = path.rpartition("[*]")
-    found = []
-    for where, whole in atoms.read_general(output, f"{outer}[*]"):
-        found += [
-            (f"{where}{exact[1:]}", Element(whole, value)) for exact, value in atoms.read_general(whole, f"${inner}")
-        ]
-    return found
 
 
 def select(cases: Sequence[Case], *, constant_min: int) -> Selection:

@@ -6,6 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from waggle.jsonvalue import JsonValue
 
 __all__ = ["CompilerSettings"]
 
@@ -54,3 +58,25 @@ class CompilerSettings:
     unseen_max: float = 0.20
     allow_model_on_irreversible: bool = False
     inject: tuple[str, ...] = ()
+
+    def is_distinctive(self, value: JsonValue) -> bool:
+        """Whether an accidental match with a value is unlikely, by its type.
+
+        An integer from `distinct_int_min` on, a number with four digits or more from the first to the last that is not
+        zero, a text of `distinct_str_min` characters or one less with a digit among them. What a schema lists as one
+        of a few values is never distinctive: that is for the caller to know.
+        """
+        if isinstance(value, bool) or value is None:
+            return False
+        if isinstance(value, int):
+            return abs(value) >= self.distinct_int_min
+        if isinstance(value, float):
+            digits = "".join(character for character in repr(value).partition("e")[0] if character.isdigit())
+            return len(digits.strip("0")) >= _FLOAT_DIGITS
+        if not isinstance(value, str):
+            return False
+        missing = self.distinct_str_min - len(value)
+        return missing <= 0 or (missing == 1 and any(map(str.isdigit, value)))
+
+
+_FLOAT_DIGITS: Final = 4

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.documents import document
 from stretto.compiler.embed import similarity
 from stretto.compiler.model import Call, Effect, Thought, Unlogged
+from stretto.procedure import atoms
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:
@@ -135,14 +135,14 @@ def _crosses(first: Trace, second: Trace, settings: CompilerSettings) -> bool:
     values = [value for call in second.calls for value in atoms.arguments(call.args).values()]
     used = {atoms.key(value) for value in values}
     texts = [(text, atoms.fold(text)) for text in values if isinstance(text, str)]
-    telling = [value for value in values if atoms.is_distinctive(value, settings)]
+    telling = [value for value in values if settings.is_distinctive(value)]
     for call in first.calls:
         if call.effect is Effect.AUTH or isinstance(call.output, Unlogged):
             continue
         if isinstance(call.output, str) and any(atoms.said(value, call.output) for value in telling):
             return True
         for _, value in islice(atoms.atoms(call.output), settings.atoms_max):
-            if atoms.is_distinctive(value, settings) and (atoms.key(value) in used or _is_said(value, texts)):
+            if settings.is_distinctive(value) and (atoms.key(value) in used or _is_said(value, texts)):
                 return True
     return False
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stretto.compiler import atoms
 from stretto.compiler.groups import group_calls
 from stretto.compiler.model import UNLOGGED, Unlogged
+from stretto.procedure import atoms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -84,6 +84,7 @@ class Run:
         self.tracing = tracing
         self.dropped = frozenset(dropped)
         self.groups = groups or group_calls(tracing)
+        self._arguments: dict[str, dict[str, Argument]] = {}
 
     @property
     def trace(self) -> Trace:
@@ -121,12 +122,19 @@ class Run:
 
     def arguments(self, key: str) -> dict[str, Argument]:
         """The arguments of a step that are the same in all of its calls, by exact path; none without such a step."""
+        found = self._arguments.get(key)
+        if found is None:
+            found = self._arguments[key] = dict(self._constant_arguments(key))
+        return found
+
+    def _constant_arguments(self, key: str) -> Iterator[tuple[str, Argument]]:
         step = self.by_key.get(key)
-        if step is None:
-            return {}
-        call = next((each for each in step.calls if each.ok), step.first)
-        varying = step.varying
-        return {each.path: each for each in self.tracing.by_call[call.index] if each.path not in varying}
+        if step is not None:
+            call = next((each for each in step.calls if each.ok), step.first)
+            varying = step.varying
+            for each in self.tracing.by_call[call.index]:
+                if each.path not in varying:
+                    yield each.path, each
 
     def element_values(self, key: str, path: str) -> list[JsonValue]:
         """The values of an argument in each of a repeated step's calls, in order; what is absent is left out."""

@@ -8,15 +8,16 @@ Cost: an index of each output is built once, at the first question; a question c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
 from stretto.compiler.evidence import Exclusion, Other
 from stretto.compiler.model import UNLOGGED, Unlogged
-from stretto.compiler.transforms import transformed
+from stretto.procedure import atoms
+from stretto.procedure.transforms import transformed
 from waggle import jsonvalue
 from waggle.calls import Result
 from waggle.redact import is_masked
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from waggle.jsonvalue import JsonValue
 
 __all__ = ["EXACT", "Argument", "Candidate", "Tracing"]
+
+_WORDS: Final = re.compile(r"\w+")
 
 #: Values of one output that transforms are tried on.
 _MADE: Final = 5000
@@ -97,7 +100,9 @@ class Tracing:
         self._contents: dict[int, Content] = {}
         self._made: dict[int, dict[bytes, list[tuple[str, str, JsonValue]]]] = {}
         self._args = {call.index: atoms.arguments(call.args) for call in trace.calls}
+        self._given = {index: {atoms.key(value) for value in args.values()} for index, args in self._args.items()}
         self._first = dict(self._firsts())
+        self._shown: dict[int, frozenset[str]] = {}
 
     def _firsts(self) -> Iterator[tuple[int, int]]:
         """For each successful call, the first of those that are equal to it, output included."""
@@ -124,6 +129,24 @@ class Tracing:
         for argument in self.arguments:
             found[argument.call.index].append(argument)
         return {index: tuple(each) for index, each in found.items()}
+
+    def shown(self, call: Call) -> frozenset[str]:
+        """The exact paths in a call's output whose distinctive values the answer says and its arguments do not."""
+        found = self._shown.get(call.index)
+        if found is None:
+            found = self._shown[call.index] = frozenset(self._in_answer(call))
+        return found
+
+    def _in_answer(self, call: Call) -> Iterator[str]:
+        answer = self.trace.answer
+        if isinstance(call.output, Unlogged) or not answer:
+            return
+        words = set(_WORDS.findall(atoms.fold(answer)))
+        for path, value in islice(atoms.atoms(call.output), self._settings.atoms_max):
+            if self._settings.is_distinctive(value):
+                first = _WORDS.search(atoms.fold(atoms.shown(value)))
+                if first and first[0] in words and atoms.said(value, answer) and not self._carries(call, value):
+                    yield path
 
     def failed(self, call: Call, value: JsonValue) -> tuple[Candidate, ...]:
         """The failed calls before a call whose output holds its value."""
@@ -170,8 +193,7 @@ class Tracing:
         return tuple(found for each in producers if (found := self._derived(each, value)) is not None)
 
     def _carries(self, call: Call, value: JsonValue) -> bool:
-        wanted = atoms.key(value)
-        return any(atoms.key(each) == wanted for each in self._args[call.index].values())
+        return atoms.key(value) in self._given[call.index]
 
     def _derived(self, call: Call, value: JsonValue) -> Candidate | None:
         """A transform of one value of an output; the first that there is."""
@@ -227,7 +249,7 @@ class Tracing:
             Exclusion(Other.UNLOGGED_CALL, len(unseen), tuple(f"call {each.index}" for each in unlogged)),
             Exclusion(Other.FAILED_CALL, len(failed), tuple(hinted)),
         )
-        distinctive = not is_listed and atoms.is_distinctive(value, self._settings)
+        distinctive = not is_listed and self._settings.is_distinctive(value)
         masked = isinstance(value, str) and is_masked(value)
         found = () if masked else self.candidates(call, value)
         return Argument(call, path, value, found, others, unlogged, distinctive)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stretto.compiler.order import layers
-from stretto.compiler.transforms import REGISTRY, TEMPLATE
 from stretto.procedure.graph import (
     Copied,
     DecisionNode,
@@ -17,6 +15,8 @@ from stretto.procedure.graph import (
     ToolNode,
     TransformNode,
 )
+from stretto.procedure.order import layers
+from stretto.procedure.transforms import REGISTRY, TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

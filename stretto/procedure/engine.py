@@ -11,12 +11,9 @@ procedure was compiled is decided here, it stops the run instead; and the run st
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
-from stretto.compiler import atoms
-from stretto.compiler.groups import is_nothing
-from stretto.compiler.guards import count_of
-from stretto.compiler.transforms import transform
+from stretto.procedure import atoms
 from stretto.procedure.graph import (
     Constant,
     Copied,
@@ -29,7 +26,8 @@ from stretto.procedure.graph import (
     ToolNode,
     TransformNode,
 )
-from stretto.procedure.values import ABSENT, insert, is_absent, pick, resolve_elements
+from stretto.procedure.transforms import transform
+from stretto.procedure.values import ABSENT, count_of, insert, is_absent, is_nothing, pick, resolve_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -134,7 +132,8 @@ class Escalation:
         procedure: its name.
         node: where it stopped.
         reason: ``missing_source``, ``selection``, ``sources_disagree``, ``unseen_branch``, ``unseen_value``,
-            ``call_failed``, ``too_many``, ``unknown_page``, ``no_answer``, ``not_among_candidates``, ``declined``.
+            ``call_failed``, ``too_many``, ``unknown_page``, ``no_answer``, ``not_among_candidates``, ``declined``;
+            and of a run that was taken up: ``in_doubt``, ``masked``.
         observed: what was met, for people.
     """
 
@@ -177,18 +176,28 @@ def play(
         secret: gives a secret by its name.
     """
     run = _Run(procedure, inputs, secret)
-    node = ""
     try:
-        for node, each in _ordered(procedure):
-            yield from run.visit(node, each)
+        for layer in _layers(procedure):
+            together = {name: node for name, node in layer.items() if _reads_once(node)}
+            yield from run.read(together)
+            for name, node in layer.items():
+                if name not in together:
+                    yield from run.visit(name, node)
     except _Stop as stop:
-        where = run.at or node
-        return Ending({}, tuple(run.made), Escalation(procedure.name, where, stop.reason, stop.observed))
+        return Ending({}, tuple(run.made), Escalation(procedure.name, run.at, stop.reason, stop.observed))
     return Ending(run.outputs(), tuple(run.made))
 
 
-def _ordered(procedure: Procedure) -> list[tuple[str, Node]]:
-    return sorted(procedure.nodes.items(), key=lambda each: (each[1].layer, each[0]))
+def _layers(procedure: Procedure) -> list[dict[str, Node]]:
+    found: dict[int, dict[str, Node]] = {}
+    for name, node in sorted(procedure.nodes.items(), key=lambda each: (each[1].layer, each[0])):
+        found.setdefault(node.layer, {})[name] = node
+    return list(found.values())
+
+
+def _reads_once(node: Node) -> TypeGuard[ToolNode]:
+    """Whether a node is a single read, which may be made beside the others of its layer."""
+    return isinstance(node, ToolNode) and node.repeat is None and node.effect in ("read", "auth")
 
 
 @dataclass
@@ -201,6 +210,19 @@ class _Run:
     taken: dict[str, str] = field(default_factory=dict)  # the exit of each decision
     args: dict[str, JsonObject] = field(default_factory=dict)  # of the calls, by node
     at: str = ""
+
+    def read(self, nodes: Mapping[str, ToolNode]) -> Generator[Request, Reply, None]:
+        """Make the reads of one layer that are reached, at once."""
+        makes = []
+        for name, node in nodes.items():
+            self.at = name
+            if self._is_reached(node.when):
+                makes.append(self._prepared(name, node, name))
+        for make, done in zip(makes, (yield from self._make(makes)), strict=True):
+            self.values[make.node] = done.output
+        for make in makes:
+            self.at = make.node
+            self._look_ahead(make.node)
 
     def visit(self, name: str, node: Node) -> Generator[Request, Reply, None]:
         """Do what a node is there for, if it is reached."""
@@ -356,6 +378,7 @@ class _Run:
         self.made += zip(makes, done, strict=True)
         for make, each in zip(makes, done, strict=True):
             if not each.ok:
+                self.at = make.node
                 raise _Stop("call_failed", f"{make.tool}: {atoms.shown(each.output)[:_SHOWN]}")
         return done
 

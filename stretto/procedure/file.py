@@ -1,6 +1,7 @@
 """Procedure files: canonical JSON that people read and compare, with a digest of the whole.
 
-Not responsible for what is in one (`stretto.procedure.graph`), nor for the tree kind (`stretto.procedure.trees`).
+`read_any` reads either kind. Not responsible for what is in one (`stretto.procedure.graph`), nor for the form of the
+tree kind (`stretto.procedure.trees.file`).
 """
 
 from __future__ import annotations
@@ -14,16 +15,29 @@ from stretto._defaults import PROCEDURE_BYTES
 from stretto.errors import ProcedureError
 from stretto.procedure.checks import faults
 from stretto.procedure.graph import Procedure
+from stretto.procedure.trees.file import trees_from_json
+from stretto.procedure.trees.model import VERSION as TREES
 from waggle import files, jsonvalue
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["digest_of", "dump_procedure", "load_procedure", "procedure_from_json", "read_procedure", "write_procedure"]
+__all__ = [
+    "digest_of",
+    "dump_procedure",
+    "load_any",
+    "load_procedure",
+    "procedure_from_json",
+    "read_any",
+    "read_procedure",
+    "write_procedure",
+]
 
 _DIGEST_BYTES: Final = 16
+_KIND: Final = "stretto_procedure"  # the field that says which kind it is
 
 
 def _plain(procedure: Procedure) -> JsonObject:
@@ -52,18 +66,34 @@ def write_procedure(path: Path, procedure: Procedure) -> None:
     files.replace(path, dump_procedure(procedure))
 
 
+def read_any(path: Path) -> Procedure | TreeProcedure:
+    """Read the file of a procedure of either kind.
+
+    Raises:
+        ProcedureError: it cannot be read, or is no sound procedure; the error says where.
+    """
+    return load_any(_bytes_of(path), str(path))
+
+
+def load_any(data: bytes, path: str = "") -> Procedure | TreeProcedure:
+    """A procedure of either kind from the bytes of its file.
+
+    Raises:
+        ProcedureError: as `read_any`.
+    """
+    value = _json_of(data, path)
+    if isinstance(value, dict) and value.get(_KIND) == TREES and value[_KIND] is not True:
+        return trees_from_json(value, path)
+    return procedure_from_json(value, path)
+
+
 def read_procedure(path: Path) -> Procedure:
     """Read a procedure's file.
 
     Raises:
         ProcedureError: it cannot be read, or is no sound procedure; the error says where.
     """
-    try:
-        data = files.read_bytes(path, limit=PROCEDURE_BYTES)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise ProcedureError(str(path), "$", f"cannot be read: {reason}") from None
-    return load_procedure(data, str(path))
+    return load_procedure(_bytes_of(path), str(path))
 
 
 def load_procedure(data: bytes, path: str = "") -> Procedure:
@@ -72,11 +102,22 @@ def load_procedure(data: bytes, path: str = "") -> Procedure:
     Raises:
         ProcedureError: as `read_procedure`.
     """
+    return procedure_from_json(_json_of(data, path), path)
+
+
+def _bytes_of(path: Path) -> bytes:
     try:
-        value = jsonvalue.loads(data)
+        return files.read_bytes(path, limit=PROCEDURE_BYTES)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ProcedureError(str(path), "$", f"cannot be read: {reason}") from None
+
+
+def _json_of(data: bytes, path: str) -> JsonValue:
+    try:
+        return jsonvalue.loads(data)
     except ValueError as error:
         raise ProcedureError(path, "$", f"it is no JSON: {error}") from None
-    return procedure_from_json(value, path)
 
 
 def procedure_from_json(value: JsonValue, path: str = "") -> Procedure:
@@ -87,8 +128,8 @@ def procedure_from_json(value: JsonValue, path: str = "") -> Procedure:
     """
     if not isinstance(value, dict):
         raise ProcedureError(path, "$", "expected an object")
-    if value.get("stretto_procedure") == 1:
-        raise ProcedureError(path, "$.stretto_procedure", "it is a tree procedure, which another reader reads")
+    if value.get(_KIND) == TREES:
+        raise ProcedureError(path, f"$.{_KIND}", "it is a tree procedure, and a compiled one is needed here")
     try:
         procedure = Procedure.model_validate(value)
     except ValidationError as error:

@@ -199,7 +199,7 @@ class ToolNode(Placed):
 
 
 class TransformNode(Placed):
-    """One registered pure function of one value; see `stretto.compiler.transforms`."""
+    """One registered pure function of one value; see `stretto.procedure.transforms`."""
 
     type: Literal["transform"] = "transform"
     name: Name

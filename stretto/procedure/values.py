@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from stretto.compiler import atoms
-from stretto.compiler.selection import elements
+from stretto.procedure import atoms
 from waggle import jsonvalue
 
 if TYPE_CHECKING:
@@ -19,7 +18,17 @@ if TYPE_CHECKING:
     from stretto.procedure.graph import Equal, Select
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["ABSENT", "insert", "is_absent", "pick", "resolve_elements"]
+__all__ = [
+    "ABSENT",
+    "Element",
+    "count_of",
+    "elements",
+    "insert",
+    "is_absent",
+    "is_nothing",
+    "pick",
+    "resolve_elements",
+]
 
 #: Stands for a value that is not there; a list object of its own, told by identity.
 ABSENT: Final[JsonValue] = ["\0absent"]
@@ -28,6 +37,48 @@ ABSENT: Final[JsonValue] = ["\0absent"]
 def is_absent(value: JsonValue) -> bool:
     """Whether a value is not there."""
     return value is ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of a list.
+
+    Attributes:
+        whole: it.
+        value: what stands in it at the place that is asked for.
+    """
+
+    whole: JsonValue
+    value: JsonValue
+
+
+def elements(output: JsonValue, path: str) -> list[tuple[str, Element]]:
+    """The elements of the innermost list of a general path, with the exact paths of the values asked for.
+
+    Args:
+        output: of a step.
+        path: with ``[*]`` in it.
+    """
+    outer, _, inner = path.rpartition("[*]")
+    found = []
+    for where, whole in atoms.read_general(output, f"{outer}[*]"):
+        found += [
+            (f"{where}{exact[1:]}", Element(whole, value)) for exact, value in atoms.read_general(whole, f"${inner}")
+        ]
+    return found
+
+
+def is_nothing(output: object) -> bool:
+    """Whether an output says that nothing was found: null, an empty value, or an object with one empty list alone."""
+    if output is None or output in ("", [], {}):
+        return not isinstance(output, bool)
+    return isinstance(output, dict) and list(output.values()) == [[]]
+
+
+def count_of(value: JsonValue) -> str:
+    """How many elements a list has, as guards tell it: ``0``, ``1`` or ``many``."""
+    number = len(value) if isinstance(value, list) else 0
+    return str(number) if number < 2 else "many"  # noqa: PLR2004 - from two on, it is many
 
 
 def resolve_elements(output: JsonValue, path: str) -> list[tuple[str, JsonValue]]:

@@ -2,7 +2,7 @@
 
 ``python tests/integrations/run.py [NAME...]``; see ``--help``. Prints a line for each framework as it is done, and
 exits with 1 if any that could be installed failed. An environment is kept for as long as what it is made from does not
-change; the tests run on this checkout, whichever one made the environment.
+change; the tests run on this checkout, whichever one made the environment. uv makes them, from where pip would install.
 
 Not responsible for the tests: ``test_NAME.py`` beside this file.
 """
@@ -10,6 +10,8 @@ Not responsible for the tests: ``test_NAME.py`` beside this file.
 from __future__ import annotations
 
 import argparse
+import ast
+import importlib.util
 import os
 import re
 import shutil
@@ -28,7 +30,7 @@ class Framework(NamedTuple):
     """What one framework's tests need.
 
     Attributes:
-        packages: as pip takes them; the first is the one whose version is told.
+        packages: as uv takes them; the first is the one whose version is told.
         tests: what the tests are called, where that is not, or not only, the framework's name.
     """
 
@@ -36,20 +38,20 @@ class Framework(NamedTuple):
     tests: tuple[str, ...] = ()
 
 
-#: Every framework that has an adapter. Two majors of ``mcp`` cannot live in one environment.
+#: Every framework that has an adapter, the slowest first. Two majors of ``mcp`` cannot live in one environment.
 FRAMEWORKS: Final[dict[str, Framework]] = {
-    "pydantic_ai": Framework(("pydantic-ai-slim[mcp]>=2.68",)),
+    "mcp_client": Framework(("mcp>=2.3",)),
+    "google_adk": Framework(("google-adk>=2.13",)),
+    "mcp1_client": Framework(("mcp>=1.24,<2",)),
+    "openai_agents": Framework(("openai-agents>=0.24",)),
+    "fastmcp": Framework(("fastmcp>=4.2",)),
     "langchain": Framework(
         ("langchain>=1.5", "langgraph>=1.2", "langchain-mcp-adapters>=0.3"), ("langchain", "langgraph_mcp")
     ),
-    "openai_agents": Framework(("openai-agents>=0.24",)),
-    "fastmcp": Framework(("fastmcp>=4.2",)),
-    "mcp_client": Framework(("mcp>=2.3",)),
-    "mcp1_client": Framework(("mcp>=1.24,<2",)),
-    "google_adk": Framework(("google-adk>=2.13",)),
+    "pydantic_ai": Framework(("pydantic-ai-slim[mcp]>=2.68",)),
     "smolagents": Framework(("smolagents>=1.26",)),
-    "strands": Framework(("strands-agents>=1.62",)),
     "agent_framework": Framework(("agent-framework-core>=1.23",)),
+    "strands": Framework(("strands-agents>=1.62",)),
 }
 
 #: What every environment has beside the framework and this project.
@@ -59,8 +61,18 @@ COMMON: Final = ("hypothesis>=6.100", "pytest>=8", "pytest-timeout>=2.3")
 PYTEST: Final = ("-q", "-o", "filterwarnings=default", "-p", "no:cacheprovider", "--timeout", "120")
 
 
+#: Settings of pip that say where packages come from, by uv's names, the older ones: a newer one that is set there wins.
+FROM_PIP: Final = {
+    "cert": "SSL_CERT_FILE",
+    "constraint": "UV_CONSTRAINT",
+    "extra-index-url": "UV_EXTRA_INDEX_URL",
+    "find-links": "UV_FIND_LINKS",
+    "index-url": "UV_INDEX_URL",
+}
+
+
 class _FailedError(Exception):
-    """A framework cannot be installed; the end of what pip says."""
+    """A framework cannot be installed; what uv says."""
 
 
 def main() -> int:
@@ -73,6 +85,8 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=480, help="for each installation and each test run")
     options = parser.parse_args()
+    if importlib.util.find_spec("uv") is None:
+        parser.error("uv is not installed here; it comes with the extra `dev`")
     names = options.names or list(FRAMEWORKS)
     if unknown := set(names) - set(FRAMEWORKS):
         parser.error(f"no such framework: {', '.join(sorted(unknown))}; there are {', '.join(FRAMEWORKS)}")
@@ -92,9 +106,9 @@ def _tried(name: str, cache: Path, seconds: float) -> bool:
         return True
     installed = time.monotonic()
     tests = [str(HERE / f"test_{test}.py") for test in FRAMEWORKS[name].tests or (name,)]
-    ok, said = _ran([str(python), "-m", "pytest", *PYTEST, *tests], seconds)
+    ok, said = _ran([str(python), "-m", "pytest", *PYTEST, *tests], seconds, **_compiled_in(cache / name))
     took = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
-    print(f"{name} {version}: {'passed' if ok else 'failed'} ({_end(said)}; {took})", flush=True)
+    print(f"{name} {version}: {'passed' if ok else 'failed'} ({_summed(said)}; {took})", flush=True)
     if not ok:
         print(said, flush=True)
     return ok
@@ -109,13 +123,45 @@ def _installed(name: str, cache: Path, seconds: float) -> Path:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == made_from:
         return python
     shutil.rmtree(place, ignore_errors=True)
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", str(ROOT)]
-    for command in ([sys.executable, "-m", "venv", str(place)], [*pip, *wanted]):
-        ok, said = _ran(command, seconds)
+    uv = [sys.executable, "-m", "uv", "--quiet"]
+    install = [*uv, "pip", "install", "--python", str(python), "-e", str(ROOT), *wanted]
+    for command in ([*uv, "venv", "--python", sys.executable, str(place)], install):
+        ok, said = _ran(command, seconds, **uv_settings(_pip_settings()))
         if not ok:
             raise _FailedError(said)
     stamp.write_text(made_from, encoding="utf-8")
     return python
+
+
+def _compiled_in(place: Path) -> dict[str, str]:
+    """Keep what Python compiles there, for all that a test starts, and not beside the sources of this checkout."""
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(place / "bytecode")}
+
+
+def _pip_settings() -> str:
+    """What ``pip config list`` says here; nothing where there is no pip."""
+    ok, said = _ran([sys.executable, "-m", "pip", "config", "list"], 60)
+    return said if ok else ""
+
+
+def uv_settings(listed: str) -> dict[str, str]:
+    """Tell uv, which reads no settings of pip, where pip would install from.
+
+    Args:
+        listed: what ``pip config list`` says, a setting a line.
+
+    Returns:
+        Environment variables, without those that are set already.
+    """
+    found: dict[str, str] = {}
+    for scope in ("global.", "install.", ":env:."):  # the later one counts
+        for line in listed.splitlines():
+            name, _, value = line.removeprefix(scope).partition("=")
+            if line.startswith(scope) and name in FROM_PIP:
+                found[FROM_PIP[name]] = ("," if name == "find-links" else " ").join(ast.literal_eval(value).split())
+    if "UV_EXTRA_INDEX_URL" in found:
+        found["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip does: no index is better than another
+    return {name: value for name, value in found.items() if name not in os.environ}
 
 
 def _version(python: Path, name: str) -> str:
@@ -126,9 +172,9 @@ def _version(python: Path, name: str) -> str:
     ).stdout.strip()
 
 
-def _ran(command: list[str], seconds: float) -> tuple[bool, str]:
+def _ran(command: list[str], seconds: float, **variables: str) -> tuple[bool, str]:
     """Whether a command succeeded within its time, and all that it printed."""
-    own = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     try:
         done = subprocess.run(
             command,
@@ -144,6 +190,12 @@ def _ran(command: list[str], seconds: float) -> tuple[bool, str]:
     except subprocess.TimeoutExpired:
         return False, f"took longer than {seconds:.0f} s"
     return done.returncode == 0, done.stdout
+
+
+def _summed(said: str) -> str:
+    """The line in which pytest counts, which warnings may follow."""
+    counts = [line for line in said.splitlines() if re.search(r"\d (passed|failed|error)", line)]
+    return _end(counts[-1] if counts else said)
 
 
 def _end(said: str) -> str:

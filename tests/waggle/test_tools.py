@@ -8,6 +8,7 @@ import pytest
 
 from waggle import Call, Effect, Manager, Route, ToolSpec, ToolTable
 from waggle.routes import RouteStep
+from waggle.tools import LineRange
 
 
 def effect(table: ToolTable, tool: str, **args: Any) -> Effect:
@@ -38,6 +39,72 @@ def test_a_shell_tool_reads_when_its_command_provably_does(command: Any, expecte
 def test_a_shell_command_with_an_argument_nobody_knows_is_no_read() -> None:
     assert effect(ToolTable(), "Bash", command="ls", description="look", timeout=5) is Effect.READ
     assert effect(ToolTable(), "Bash", command="ls", run_in_background=True) is Effect.WRITE
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument"),
+    [
+        ("exec_command", "cmd"),
+        ("container.exec", "cmd"),
+        *((tool, "command") for tool in ("shell_command", "shell", "local_shell", "run_shell_command", "Shell")),
+    ],
+)
+def test_the_shells_of_codex_gemini_cli_and_cursor_read_when_their_command_does(tool: str, argument: str) -> None:
+    table = ToolTable()
+    assert effect(table, tool, **{argument: "sed -n 1,5p a.py"}) is Effect.READ
+    assert effect(table, tool, **{argument: "rm a.py"}) is Effect.WRITE
+    assert effect(table, tool, **{argument: "ls", "workdir": "/elsewhere"}) is Effect.WRITE
+    form, args = table.spoken(tool, {argument: "sed -n 1,5p a.py"})
+    assert (form, args) == ("sed -n {first},{last}p {path}", {"first": 1, "last": 5, "path": "a.py"})
+    assert table.said(tool, form, args) == {argument: "sed -n 1,5p a.py"}
+
+
+def test_what_does_not_change_a_shells_answer_is_dropped_and_what_leaves_its_sandbox_is_a_write() -> None:
+    table = ToolTable()
+    args: dict[str, Any] = {"cmd": "ls", "yield_time_ms": 1000, "max_output_tokens": 4000}
+    assert table.essential("exec_command", args) == {"cmd": "ls"}
+    assert effect(table, "exec_command", **args) is Effect.READ
+    assert effect(table, "exec_command", **args, sandbox_permissions="require_escalated") is Effect.WRITE
+
+
+@pytest.mark.parametrize(
+    ("expected", "tools"),
+    [
+        (
+            Effect.READ,
+            ["list_directory", "glob", "grep_search", "search_file_content", "read_many_files", "view_image"],
+        ),
+        (Effect.WRITE, ["apply_patch", "write_stdin", "replace", "write_file", "save_memory", "StrReplace", "Delete"]),
+        (Effect.NOTE, ["update_plan", "write_todos", "update_topic", "request_user_input"]),
+    ],
+)
+def test_other_tools_of_those_hosts_are_known(expected: Effect, tools: list[str]) -> None:
+    assert [effect(ToolTable(), tool, dir_path="x") for tool in tools] == [expected] * len(tools)
+
+
+@pytest.mark.parametrize("tool", ["google_web_search", "web_fetch", "read_background_output", "activate_skill"])
+def test_what_costs_or_moves_a_cursor_is_never_repeated(tool: str) -> None:
+    assert effect(ToolTable(), tool) is Effect.READ
+    assert not ToolTable().may_repeat(tool, {})
+
+
+@pytest.mark.parametrize(
+    ("args", "bounds"),
+    [
+        ({}, (1, 2000)),
+        ({"start": 5, "end": 7}, (5, 7)),
+        ({"start": 5}, (5, 2004)),
+        ({"end": 7}, (1, 7)),
+        ({"start": 0, "end": 7}, (1, 7)),
+        ({"start": "5"}, None),
+        ({"end": True}, None),
+    ],
+)
+def test_a_range_may_be_asked_for_by_its_last_line(args: dict[str, Any], bounds: Any) -> None:
+    lines = LineRange("start", last="end", default=2000)
+    assert lines.bounds(args) == bounds
+    assert lines.written(5, 7) == {"start": 5, "end": 7}
+    assert LineRange("offset", "limit").written(5, 7) == {"offset": 5, "limit": 3}
 
 
 def test_a_tool_that_views_and_edits_is_judged_by_its_argument() -> None:

@@ -39,6 +39,7 @@ _HOMES: Final = {
     "ls": "skills",
     "mine": "sessions",
     "replay": "sessions",
+    "serve": "serving",
     "show": "skills",
     "stats": "effect",
     "why": "receipts",

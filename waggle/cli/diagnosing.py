@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
-from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from waggle import locate
+from waggle.cli.checks import Check
 from waggle.cli.demo import shipped_sessions
-from waggle.cli.hosting import settings_paths, settings_text
+from waggle.cli.hookchecks import hook_checks
 from waggle.cli.place import counted
 from waggle.errors import TraceError, WaggleError
-from waggle.hook.client import private_place
-from waggle.hook.install import COMMAND, EVENTS, missing
-from waggle.hook.running import find_ripgrep
 from waggle.ledger import check_ledger
 from waggle.settings import Settings, load_settings, unknown_variables
 from waggle.store import project_store, user_store
@@ -27,34 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from waggle.jsonvalue import JsonObject
     from waggle.locate import Project
     from waggle.store import Store
 
-__all__ = ["Check", "dependencies", "diagnose"]
+__all__ = ["dependencies", "diagnose"]
 
 _DISTRIBUTION = "waggle-stretto"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: what.
-        state: ``ok``, ``note`` when something is missing that is not needed, ``problem``.
-        found: what was seen there.
-        remedy: what to do; empty when all is well.
-    """
-
-    name: str
-    state: Literal["ok", "note", "problem"]
-    found: str
-    remedy: str = ""
-
-    def as_json(self) -> JsonObject:
-        """What ``doctor --json`` says of it."""
-        return {"check": self.name, "state": self.state, "found": self.found, "remedy": self.remedy}
 
 
 def diagnose(directory: Path) -> Iterator[Check]:
@@ -73,7 +47,7 @@ def diagnose(directory: Path) -> Iterator[Check]:
         yield from _store("project store", lambda: project_store(project, location=settings.location))
     yield from _store("user store", user_store)
     if project:
-        yield from _hook(project.root)
+        yield from hook_checks(project.root)
     yield _examples()
 
 
@@ -150,52 +124,6 @@ def _ledger(name: str, path: Path) -> Check:
         damaged = counted(len(check.bad_lines), "damaged line")
         return Check(name, "problem", f"{path}: {damaged}", "`waggle verify` shows them")
     return Check(name, "ok", f"{path}, {counted(check.records, 'record')}" if path.exists() else "there is none yet")
-
-
-def _hook(root: Path) -> Iterator[Check]:
-    """Look at the hook of Claude Code, where anybody uses that here."""
-    name, paths = "claude-code hook", settings_paths(root)
-    if not any(path.parent.is_dir() for path in paths):
-        return
-    absent: dict[Path, list[str]] = {}
-    for path in paths:
-        try:
-            absent[path] = missing(settings_text(path))
-        except (OSError, ValueError, WaggleError) as error:
-            yield Check(name, "problem", f"{path}: {error}", "correct it there")
-            return
-    best = min(paths, key=lambda path: len(absent[path]))
-    if absent[best] == list(EVENTS):
-        yield Check(name, "note", "not in Claude Code's settings", "`waggle init claude-code --write` puts it there")
-    elif absent[best]:
-        found = f"{best}: not after {', '.join(absent[best])}"
-        yield Check(name, "problem", found, "`waggle init claude-code --write` adds it")
-    elif shutil.which(COMMAND.split()[0]) is None:
-        yield Check(name, "problem", f"{best} runs it, but PATH lacks it", "install waggle where Claude Code finds it")
-    else:
-        yield _place(name, best)
-        yield _ripgrep(root)
-
-
-def _ripgrep(root: Path) -> Check:
-    """Look for what the hook searches and lists files with, as Claude Code does."""
-    found = find_ripgrep(root.resolve())
-    if found is None:
-        return Check(
-            "ripgrep",
-            "note",
-            "there is no `rg`, so no search is looked up",
-            "install waggle-stretto[search], or ripgrep",
-        )
-    return Check("ripgrep", "ok", found)
-
-
-def _place(name: str, settings: Path) -> Check:
-    try:
-        place = private_place()
-    except OSError as error:
-        return Check(name, "problem", str(error), "without that directory nothing is remembered")
-    return Check(name, "ok", f"{settings}; sessions in {place}")
 
 
 def _examples() -> Check:

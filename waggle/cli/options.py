@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from waggle._defaults import HOOK_ADDRESS
+from waggle.admission import is_loopback, parse_address
 from waggle.routes import Scope
 from waggle.traces import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["as_json", "dry_run", "learn_share", "named", "project", "scope", "to_directory", "traces"]
+__all__ = [
+    "address",
+    "as_json",
+    "dry_run",
+    "learn_share",
+    "loopback_address",
+    "named",
+    "project",
+    "scope",
+    "to_directory",
+    "traces",
+]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -39,6 +52,12 @@ learn_share = click.option(
     help="Share of the tasks to learn on, 0 to 1; the others are replayed. Default: 0.5.",
 )
 
+address = click.option(
+    "--address",
+    metavar="HOST:PORT",
+    help=f"Where waggle serve listens, an address of this machine alone; PORT will do. Default: {HOOK_ADDRESS}.",
+)
+
 traces = click.argument("traces", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="TRACE...")
 
 named = click.option(
@@ -48,6 +67,22 @@ named = click.option(
     metavar="NAME",
     help=f"Read every TRACE as this format: {', '.join(FORMATS)}. Default: each file is what it looks like.",
 )
+
+
+def loopback_address(text: str | None) -> tuple[str, int]:
+    """Host and port of ``--address``.
+
+    Raises:
+        click.UsageError: it is none, or one that other machines can reach.
+    """
+    text = text or HOOK_ADDRESS
+    try:
+        host, port = parse_address(text)
+    except ValueError as error:
+        raise click.UsageError(f"--address {error}") from None
+    if not is_loopback(host):
+        raise click.UsageError(f"--address {text} can be reached from other machines; listen on 127.0.0.1")
+    return host, port
 
 
 def to_directory(about: str, *, default: Path | None = None) -> Callable[[_F], _F]:

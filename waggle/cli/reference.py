@@ -238,7 +238,7 @@ def reference() -> str:
     context = click.Context(cli)
     for name in cli.list_commands(context):
         if command := cli.get_command(context, name):
-            lines += command_section("waggle", name, command, JSON_KEYS[name])
+            lines += command_section("waggle", name, command, JSON_KEYS.get(name, {}))
     return "\n".join(lines)
 
 

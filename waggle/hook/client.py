@@ -130,9 +130,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
         host = words[0] if words else ""
-        if not host.isidentifier() and host != "claude-code":
-            raise OSError("usage: waggle-hook claude-code, as a hook's command; or waggle-hook stop")  # noqa: TRY301
-        project = os.environ.get("CLAUDE_PROJECT_DIR", "").replace("\n", "").replace("\t", "")
+        if not host.replace("-", "").isidentifier():
+            raise OSError("usage: waggle-hook HOST, as a hook's command; or waggle-hook stop")  # noqa: TRY301
+        project = _started_for(host).replace("\n", "").replace("\t", "")
         message = f"{host}\t{project}\n".encode("utf-8", "surrogateescape")
         if host != "stop":
             message += _read_event()
@@ -148,6 +148,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
         _complain(error)
     return 0
+
+
+def _started_for(host: str) -> str:
+    """The project's directory. Claude Code starts its hooks where its shell is; others set its variable, too."""
+    if host == "claude-code":
+        return os.environ.get("CLAUDE_PROJECT_DIR", "")
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib alone would double the time of a hook
+    except OSError:  # it has been removed meanwhile
+        return ""
 
 
 def _complain(error: Exception) -> None:

@@ -4,7 +4,7 @@ What must stay true: an event that was taken in is in the session's journal, unl
 counted and logged once; a conversation whose session is not held any more is taken up from there. What a conversation
 teaches is counted once: at its end, or when nothing was heard of it for long.
 
-Not responsible for how events come (`keeper`), nor for what they mean (`events`).
+Not responsible for how events come (`keeper`), nor for what they mean (`hosts`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from waggle import jsonvalue, locate
+from waggle import locate
 from waggle._defaults import HOOK_FOLD_CHARS, HOOK_FOLLOW_SECONDS, HOOK_PROJECTS, HOOK_STALE_SECONDS, SESSIONS
 from waggle.background import Faults
 from waggle.config import ManagerConfig
 from waggle.errors import WaggleError
-from waggle.hook.events import HOSTS, answer, read_event
+from waggle.hook.hosts import NAMES, host_named
+from waggle.hook.hosts.host import answer, read_event
 from waggle.hook.journal import Journal, journals
-from waggle.hook.reads import HookTools, Reads
+from waggle.hook.lookups import HookTools, Lookups
 from waggle.manager import Manager
 from waggle.tools import ToolTable
 
 if TYPE_CHECKING:
     from waggle.calls import Call
-    from waggle.hook.events import Event
+    from waggle.hook.hosts.host import Event, Host
     from waggle.session import Session
 
 __all__ = ["Desk"]
 
-_log = logging.getLogger("waggle")
+_log = logging.getLogger("waggle.hook")
 
 _IDS: Final = 256  # latest calls of a conversation that are told from those reported twice
 
@@ -56,9 +57,17 @@ class _Memory:
             fold_bytes=min(config.fold_bytes, HOOK_FOLD_CHARS),
             follow_seconds=min(config.follow_seconds, HOOK_FOLLOW_SECONDS),
         )
-        self.reads = Reads(root, _denied(root))
-        self.tools = HookTools(self.reads, table)
+        self.tools = HookTools(table, [spec for name in NAMES for spec in host_named(name).tools])
         self.manager = Manager.for_project(root, config=config, tools=self.tools)
+        self._root = root
+        self._lookups: dict[str, Lookups] = {}
+
+    def lookups(self, host: Host) -> Lookups:
+        """The lookups of a host; what its settings deny is read when it is first heard of."""
+        found = self._lookups.get(host.name)
+        if found is None:
+            found = self._lookups[host.name] = Lookups(host, self._root)
+        return found
 
 
 class _Conversation:
@@ -114,11 +123,12 @@ class _Project:
                 self._conversations[name] = found
                 if len(self._conversations) > SESSIONS:
                     self._conversations.popitem(last=False)
+                _log.info("%s: session %s", self._root, name)
             self._conversations.move_to_end(name)
             return found
 
-    def take(self, event: Event, *, follow: bool) -> str:
-        """Take in an event; gives what is added to the result."""
+    def take(self, host: Host, event: Event, *, follow: bool) -> str:
+        """Take in an event of a host; gives what is added to the result."""
         if event.call is None:
             self.conversation(event.conversation, event.cwd)  # its journal may be all there is of it
             self.end(event.conversation)
@@ -134,9 +144,12 @@ class _Project:
             conversation.session.observe(call, event.result)
         if not (follow and event.follows):
             return ""
-        memory = conversation.memory
-        memory.tools.cwd = event.cwd
-        fold = conversation.session.follow(lambda tool, args: memory.reads.run(tool, args, event.cwd))
+        lookups = conversation.memory.lookups(host)
+        with conversation.memory.tools.following(lookups, event.cwd):
+            fold = conversation.session.follow(lambda tool, args: lookups.run(tool, args, event.cwd))
+        if fold:
+            made = ", ".join(lookup.tool for lookup in fold.lookups)
+            _log.info("%s: %s rode in the result of %s", self._root, made, call.tool)
         return fold.text.lstrip("\n") if fold else ""
 
     def end(self, name: str) -> None:
@@ -151,6 +164,7 @@ class _Project:
                 continue  # the journal stays, and is counted later
             with suppress(OSError):
                 conversation.journal.remove()
+            _log.info("%s: session %s has ended, and is counted", self._root, conversation.session.name)
 
 
 class Desk:
@@ -163,6 +177,7 @@ class Desk:
     def __init__(self, place: Path) -> None:
         self._sessions = place / "sessions"
         self._projects: OrderedDict[str, _Project] = OrderedDict()
+        self._begun: OrderedDict[str, str] = OrderedDict()  # where sessions were first heard of
         self._lock = threading.Lock()
         self._faults = Faults()
 
@@ -170,21 +185,32 @@ class Desk:
         """Take in one event, and give what the host is to be told; empty for nothing. Never raises.
 
         Args:
-            host: one of `waggle.hook.events.HOSTS`.
-            project: the directory that the host says is the project's; empty for the one the event names.
+            host: one of `waggle.hook.hosts.NAMES`.
+            project: the directory that the hook was started for; empty for the one that the session's first event
+                names, since an agent may change to another.
             data: the event, as the host wrote it.
             follow: False when nobody waits for the answer.
         """
         try:
-            if host not in HOSTS:
-                raise ValueError(f"{host!r} is none of {', '.join(HOSTS)}")  # noqa: TRY301 - noted, as the others are
-            event = read_event(data)
+            speaker = host_named(host)
+            event = read_event(speaker, data, project)
             if event is None:
                 return b""
-            return answer(event, self._project(project or event.cwd).take(event, follow=follow))
+            root = event.root if project else self._beginning(event)
+            return answer(speaker, event, self._project(root).take(speaker, event, follow=follow))
         except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
             self._faults.note("an event could not be answered", error)
             return b""
+
+    def _beginning(self, event: Event) -> str:
+        """The directory that the first event of a session named."""
+        session = event.conversation.partition("/")[0]
+        with self._lock:
+            if event.root:
+                self._begun.setdefault(session, event.root)
+            if len(self._begun) > SESSIONS:
+                self._begun.popitem(last=False)
+            return self._begun.get(session, "")
 
     def _project(self, directory: str) -> _Project:
         if not os.path.isabs(directory):  # noqa: PTH117 - a host's text
@@ -234,7 +260,7 @@ def _stamp(root: Path) -> tuple[tuple[str, int], ...]:
     """What tells whether the skills, or the settings, are as they were: their files and when each was changed."""
     skills = root / ".waggle" / "skills"
     paths = [*skills.glob("*/route.json"), *skills.glob("*/SKILL.md"), *skills.glob("*.md")]
-    paths += [locate.project_config_file(root), *_settings_files(root)]
+    paths += [locate.project_config_file(root), *(path for name in NAMES for path in host_named(name).watched(root))]
     if user := locate.user_config_file():
         paths.append(user)
     found = []
@@ -242,27 +268,6 @@ def _stamp(root: Path) -> tuple[tuple[str, int], ...]:
         with suppress(OSError):
             found.append((str(path), path.stat().st_mtime_ns))
     return tuple(sorted(found))
-
-
-def _settings_files(root: Path) -> list[Path]:
-    places = (root / ".claude", Path.home() / ".claude")
-    return [place / name for place in places for name in ("settings.json", "settings.local.json")]
-
-
-def _denied(root: Path) -> tuple[str, ...]:
-    """What the host's settings deny; a settings file that cannot be read denies every read."""
-    found: list[str] = []
-    for path in _settings_files(root):
-        try:
-            settings: Any = jsonvalue.loads(path.read_text(encoding="utf-8-sig"))
-            rules = settings.get("permissions", {}).get("deny", [])
-            found += [rule for rule in rules if isinstance(rule, str)]
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except (OSError, ValueError, AttributeError, TypeError) as error:
-            _log.warning("%s cannot be read, so nothing is looked up: %s", path, error)
-            found += ["Read", "Glob", "Bash"]
-    return tuple(rule for rule in found if rule.partition("(")[0] in ("Read", "Glob", "Grep", "Bash"))
 
 
 _FLUSH_SECONDS: Final = 3.0

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_framework import Content, FunctionInvocationContext, FunctionMiddleware
 
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.watch import NOT_HERE, Recent, Watch, Watched, hint_of, result_of, with_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,31 +35,22 @@ class WaggleMiddleware(FunctionMiddleware):
     """
 
     def __init__(self, manager: Manager | None = None) -> None:
-        self._watch = Watch(manager)
-        self._runs: OrderedDict[int, tuple[object, str]] = OrderedDict()  # by the list of tools that a run has
+        self._watch = Watch(manager, answer=_answer, add=_with)
+        self._runs: Recent[int, tuple[object, str]] = Recent(_RUNS)  # by the list of tools that a run has
 
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Make the call, and add to its result."""
-        seen: Watched | None = None
-        with self._watch.safely():
-            seen = self._begin(context)
-        try:
+        with self._watch.calling(lambda: self._begin(context)) as seen:
             await call_next()
-        except BaseException as error:
-            if seen:
-                seen.raised(error)
-            raise
-        with self._watch.safely():
-            if seen:
-                await self._ended(seen, context)
+        takes_more = isinstance(context.result, list | str)  # nothing else comes out as it went in
+        again = functools.partial(_again, context) if takes_more else None
+        context.result = await seen.afollowed(context.result, again)
 
-    def _begin(self, context: Any) -> Watched | None:
+    def _begin(self, context: Any) -> Watched:
         function, args = context.function, context.arguments
         given = args.model_dump() if hasattr(args, "model_dump") else dict(args or {})
-        reads = hint_of(function.additional_properties)
-        return self._watch.begin(
-            self._conversation(context), function.name, given, call_id=context.metadata.get("call_id"), reads=reads
-        )
+        call_id, reads = context.metadata.get("call_id"), hint_of(function.additional_properties)
+        return self._watch.begin(self._conversation(context), function.name, given, call_id=call_id, reads=reads)
 
     def _conversation(self, context: Any) -> str:
         if context.session:
@@ -68,29 +58,17 @@ class WaggleMiddleware(FunctionMiddleware):
         run = id(context.tools)
         if run not in self._runs:
             self._runs[run] = (context.tools, uuid.uuid4().hex)  # while it is held, no other list has its id
-            if len(self._runs) > _RUNS:
-                self._runs.popitem(last=False)
         return self._runs[run][1]
 
-    async def _ended(self, seen: Watched, context: Any) -> None:
-        if isinstance(context.result, Content):
-            seen.unanswered()  # it asks for approval
-            return
-        seen.ended(context.result)
-        if not isinstance(context.result, list | str):
-            return  # nothing else comes out as it went in
-        if added := await seen.afollow(functools.partial(self._look_up, context)):
-            text = isinstance(context.result, str)
-            context.result = f"{context.result}\n\n{added}" if text else [*context.result, Content.from_text(added)]
 
-    async def _look_up(self, context: Any, name: str, args: dict[str, Any]) -> Result:
-        for tool in context.tools or ():
-            if getattr(tool, "name", None) == name and _is_free(tool):
-                own = FunctionInvocationContext(
-                    function=tool, arguments=args, session=context.session, kwargs=context.kwargs, tools=context.tools
-                )
-                return result_of(await tool.invoke(arguments=args, context=own))
-        return NOT_HERE
+async def _again(context: Any, name: str, args: dict[str, Any]) -> Any:
+    for tool in context.tools or ():
+        if getattr(tool, "name", None) == name and _is_free(tool):
+            own = FunctionInvocationContext(
+                function=tool, arguments=args, session=context.session, kwargs=context.kwargs, tools=context.tools
+            )
+            return await tool.invoke(arguments=args, context=own)
+    return NOT_HERE
 
 
 def _is_free(tool: Any) -> bool:
@@ -100,3 +78,11 @@ def _is_free(tool: Any) -> bool:
         and tool.max_invocations is None
         and not tool.declaration_only
     )
+
+
+def _answer(result: Any) -> Result | None:
+    return None if isinstance(result, Content) else result_of(result)  # that one asks for approval
+
+
+def _with(result: Any, text: str) -> Any:
+    return with_text(result, text, Content.from_text)

@@ -6,23 +6,23 @@ of its own until the server's author says better.
 
 from __future__ import annotations
 
+import functools
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import mcp_types
 from fastmcp import Client
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools.base import InputRequiredToolResult
-from mcp_types import EmbeddedResource, TextContent
 
-from waggle.integrations.mcp_result import added_block, taken
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.mcp_result import ListedTools, taken, with_block
+from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from waggle.calls import Result
     from waggle.manager import Manager
-    from waggle.speculation import AsyncRun
 
 __all__ = ["WaggleClient", "WaggleMiddleware"]
 
@@ -40,27 +40,22 @@ class WaggleMiddleware(Middleware):
     def __init__(
         self, manager: Manager | None = None, *, conversation: Callable[[Any], str | None] | None = None
     ) -> None:
-        self._watch = Watch(manager)
+        self._watch = _watch(manager)
         self._conversation = conversation or _conversation
 
     async def on_call_tool(self, context: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Run a tool; see `Middleware.on_call_tool`."""
-        name, server, seen = context.message.name, context.fastmcp_context.fastmcp, None
+        server, tool = context.fastmcp_context.fastmcp, None
         with self._watch.safely():
-            tool = await server.get_tool(name)
-            seen = self._watch.begin(
-                self._conversation(context.fastmcp_context),
-                name,
-                context.message.arguments or {},
-                reads=hint_of(getattr(tool, "annotations", None)),
-            )
+            tool = await server.get_tool(context.message.name)
+        with self._watch.calling(lambda: self._begin(context, tool)) as seen:
+            result = await call_next(context)
+        return await seen.afollowed(result, functools.partial(_served, server))
 
-        async def look_up(other: str, args: dict[str, Any]) -> Result:
-            if await server.get_tool(other) is None:
-                return NOT_HERE
-            return result_of(**taken(await server.call_tool(other, args)))
-
-        return await _made(self._watch, seen, call_next(context), look_up)
+    def _begin(self, context: Any, tool: Any) -> Watched:
+        name, args = context.message.name, context.message.arguments or {}
+        reads = hint_of(getattr(tool, "annotations", None))
+        return self._watch.begin(self._conversation(context.fastmcp_context), name, args, reads=reads)
 
 
 class WaggleClient(Client[Any]):
@@ -76,9 +71,10 @@ class WaggleClient(Client[Any]):
         self, *args: Any, manager: Manager | None = None, conversation: str | None = None, **options: Any
     ) -> None:
         super().__init__(*args, **options)
-        self._watch = Watch(manager)
+        self._watch = _watch(manager)
         self._conversation = conversation or uuid.uuid4().hex
-        self._hints: dict[str, bool | None] | None = None  # of the tools that the server has listed
+        self._tools = ListedTools()
+        self._listed = False
 
     def new(self) -> WaggleClient:
         """Make a client for another session, and another conversation; see `Client.new`."""
@@ -89,43 +85,36 @@ class WaggleClient(Client[Any]):
     async def list_tools_mcp(self, **options: Any) -> Any:
         """List tools, and take in what the server says of them; see `Client.list_tools_mcp`."""
         result = await super().list_tools_mcp(**options)
-        self._hints = (self._hints or {}) | {tool.name: hint_of(tool.annotations) for tool in result.tools}
+        with self._watch.safely():
+            self._tools.take(result.tools)
+            self._listed = True
         return result
 
     async def call_tool_mcp(self, name: str, arguments: dict[str, Any], *args: Any, **options: Any) -> Any:
         """Call a tool; see `Client.call_tool_mcp`."""
-        seen: Watched | None = None
         with self._watch.safely():
-            if self._hints is None:
+            if not self._listed:
                 await self.list_tools()
-            seen = self._watch.begin(self._conversation, name, arguments, reads=(self._hints or {}).get(name))
-        plain = super().call_tool_mcp
+        call = super().call_tool_mcp
+        with self._watch.calling(lambda: self._begin(name, arguments)) as seen:
+            result = await call(name, arguments, *args, **options)
+        return await seen.afollowed(result, lambda tool, given: call(tool, given) if tool in self._tools else NOT_HERE)
 
-        async def look_up(other: str, given: dict[str, Any]) -> Result:
-            return result_of(**taken(await plain(other, given))) if other in (self._hints or {}) else NOT_HERE
+    def _begin(self, name: str, args: dict[str, Any]) -> Watched:
+        return self._watch.begin(self._conversation, name, args, reads=self._tools.get(name))
 
-        return await _made(self._watch, seen, plain(name, arguments, *args, **options), look_up)
+
+def _watch(manager: Manager | None) -> Watch:
+    return Watch(manager, answer=_answer, add=functools.partial(with_block, mcp_types))
 
 
 def _conversation(context: Any) -> str:
     return "stdio" if context.transport == "stdio" else str(context.session_id)
 
 
-async def _made(watch: Watch, seen: Watched | None, call: Awaitable[Any], look_up: AsyncRun) -> Any:
-    """Make a call, report what comes of it, and add what usually comes next."""
-    try:
-        result = await call
-    except BaseException as error:
-        if seen:
-            seen.raised(error)
-        raise
-    with watch.safely():
-        if seen and isinstance(result, InputRequiredToolResult):  # a question to the user
-            seen.unanswered()
-        elif seen:
-            seen.ended(**taken(result))
-            if added := await seen.afollow(look_up):
-                block = added_block(result, added)
-                kind: Any = TextContent if block["type"] == "text" else EmbeddedResource
-                return result.model_copy(update={"content": [*result.content, kind.model_validate(block)]})
-    return result
+async def _served(server: Any, name: str, args: dict[str, Any]) -> Any:
+    return NOT_HERE if await server.get_tool(name) is None else await server.call_tool(name, args)
+
+
+def _answer(result: Any) -> Result | None:
+    return None if isinstance(result, InputRequiredToolResult) else taken(result)  # that one is a question to the user

@@ -12,12 +12,11 @@ from __future__ import annotations
 import functools
 import inspect
 import uuid
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.plugins.base_plugin import BasePlugin
 
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.watch import NOT_HERE, Recent, Watch, Watched, hint_of, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,8 +39,8 @@ class WagglePlugin(BasePlugin):
 
     def __init__(self, manager: Manager | None = None) -> None:
         super().__init__(name="waggle")
-        self._watch = Watch(manager)
-        self._open: OrderedDict[str, tuple[Watched, Any]] = OrderedDict()  # with their contexts, by the ids of calls
+        self._watch = Watch(manager, answer=_answer, add=_with)
+        self._open: Recent[str, tuple[Watched, Any]] = Recent(_OPEN)  # with their contexts, by the ids of calls
 
     async def on_user_message_callback(self, *, invocation_context: Any, user_message: Any) -> None:
         """Hear what the user says."""
@@ -54,55 +53,48 @@ class WagglePlugin(BasePlugin):
         """Know that a call begins."""
         with self._watch.safely():
             reads = hint_of(getattr(getattr(tool, "raw_mcp_tool", None), "annotations", None), tool.custom_metadata)
-            name, one = tool.name, tool_context.function_call_id
-            seen = self._watch.begin(tool_context.session.id, name, tool_args, call_id=one, reads=reads)
-            if seen:
+            conversation, one = tool_context.session.id, tool_context.function_call_id
+            seen = self._watch.begin(conversation, tool.name, tool_args, call_id=one, reads=reads)
+            if not seen.nobodys:
                 self._open[one] = (seen, tool_context)
-                if len(self._open) > _OPEN:
-                    self._open.popitem(last=False)
 
     async def on_tool_error_callback(self, *, tool_context: Any, error: BaseException, **_: Any) -> None:
         """Know that a tool has raised, or was cancelled."""
         with self._watch.safely():
-            seen, _context = self._open.pop(tool_context.function_call_id, (None, None))
-            if seen:
-                seen.raised(error)
+            if found := self._open.pop(tool_context.function_call_id, None):
+                found[0].raised(error)
 
     async def on_event_callback(self, *, event: Any, **_: Any) -> None:
         """Add to the responses of one turn what usually comes next, before they are stored and shown."""
         with self._watch.safely():
-            last: tuple[Watched, Any, Any] | None = None
-            for response in event.get_function_responses():
-                seen, context = self._open.pop(response.id, (None, None))
-                if seen:
-                    seen.ended(**_taken(response.response))
-                    last = seen, context, response
-            if last is None:
-                return
-            seen, context, response = last
-            added = await seen.afollow(functools.partial(self._look_up, context))
-            if added and "waggle" not in response.response:
-                response.response = {**response.response, "waggle": added}
+            responses = [response for response in event.get_function_responses() if response.id in self._open]
+            for number, response in enumerate(responses, 1):
+                seen, context = self._open.pop(response.id)
+                again = functools.partial(_again, context) if number == len(responses) else None
+                shown = await seen.afollowed(response.response, again)
+                if shown is not response.response:
+                    response.response = shown
 
-    async def _look_up(self, context: Any, name: str, args: dict[str, Any]) -> Result:
-        """Call a tool of the agent whose call a context is of, past the same callbacks."""
-        invocation = context.get_invocation_context()
-        agent, plugins = invocation.agent, invocation.plugin_manager
-        tool = {tool.name: tool for tool in await agent.canonical_tools(context)}.get(name)
-        if tool is None or tool.is_long_running:
-            return NOT_HERE
-        own = type(context)(invocation, function_call_id=f"waggle-{uuid.uuid4().hex}")
-        call = {"tool": tool, "tool_context": own}
-        answered = await plugins.run_before_tool_callback(tool_args=args, **call)
-        if answered is None:
-            answered = await _first(agent.canonical_before_tool_callbacks, args=args, **call)
-        if answered is not None or await tool.check_require_confirmation(args, own):
-            return NOT_HERE  # refused, or not to be had without a person
-        found = await tool.run_async(args=args, tool_context=own)
-        changed = await plugins.run_after_tool_callback(tool_args=args, result=found, **call)
-        if changed is None:
-            changed = await _first(agent.canonical_after_tool_callbacks, args=args, tool_response=found, **call)
-        return result_of(**_taken(found if changed is None else changed))
+
+async def _again(context: Any, name: str, args: dict[str, Any]) -> Any:
+    """Call a tool of the agent whose call a context is of, past the same callbacks."""
+    invocation = context.get_invocation_context()
+    agent, plugins = invocation.agent, invocation.plugin_manager
+    tool = {tool.name: tool for tool in await agent.canonical_tools(context)}.get(name)
+    if tool is None or tool.is_long_running:
+        return NOT_HERE
+    own = type(context)(invocation, function_call_id=f"waggle-{uuid.uuid4().hex}")
+    call = {"tool": tool, "tool_context": own}
+    answered = await plugins.run_before_tool_callback(tool_args=args, **call)
+    if answered is None:
+        answered = await _first(agent.canonical_before_tool_callbacks, args=args, **call)
+    if answered is not None or await tool.check_require_confirmation(args, own):
+        return NOT_HERE  # refused, or not to be had without a person
+    found = await tool.run_async(args=args, tool_context=own)
+    changed = await plugins.run_after_tool_callback(tool_args=args, result=found, **call)
+    if changed is None:
+        changed = await _first(agent.canonical_after_tool_callbacks, args=args, tool_response=found, **call)
+    return found if changed is None else changed
 
 
 async def _first(callbacks: Iterable[Any], **about: Any) -> Any:
@@ -115,11 +107,15 @@ async def _first(callbacks: Iterable[Any], **about: Any) -> Any:
     return None
 
 
-def _taken(response: Any) -> dict[str, Any]:
-    """A response as `result_of` takes it: what a tool returned, as itself or as its server's content."""
+def _answer(response: Any) -> Result:
+    """What a response says: what a tool returned, as itself or as its server's content."""
     if not isinstance(response, dict):
-        return {"value": response}
+        return result_of(response)
     ok = not (response.get("error") or response.get("isError") or response.get("is_error"))
     if isinstance(blocks := response.get("content"), list):
-        return {"value": blocks, "ok": ok, "structured": response.get("structuredContent")}
-    return {"value": response["result"] if response.keys() == {"result"} else response, "ok": ok}
+        return result_of(blocks, ok=ok, structured=response.get("structuredContent"))
+    return result_of(response["result"] if response.keys() == {"result"} else response, ok=ok)
+
+
+def _with(response: Any, text: str) -> Any:
+    return response if "waggle" in response else {**response, "waggle": text}

@@ -8,6 +8,7 @@ Not responsible for what the host makes of the result.
 
 from __future__ import annotations
 
+import functools
 import uuid
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +17,8 @@ import anyio
 import mcp
 from mcp import ClientSession
 
-from waggle.integrations.mcp_result import added_block, taken
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.mcp_result import ListedTools, taken, with_block
+from waggle.integrations.watch import NOT_HERE, Watch, Watched
 
 if TYPE_CHECKING:
     from waggle.calls import Result
@@ -54,40 +55,27 @@ class _Watching:
     ) -> None:
         self._host_handler = options.get("message_handler")
         super().__init__(*args, **options | {"message_handler": self._hear})
-        self._watch = Watch(manager)
+        self._watch = Watch(manager, answer=_answer, add=functools.partial(with_block, types))
         self._conversation = conversation or uuid.uuid4().hex
         self._owned = not conversation  # and so it ends with the client
         self._prefix = prefix
-        self._hints: dict[str, bool | None] = {}  # of the tools that the server has listed
+        self._tools = ListedTools()
         self._listed = False  # since they changed last
         self._listing = anyio.Lock()
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None, *args: Any, **options: Any) -> Any:
         """Call a tool; takes, returns and raises what the SDK's does."""
-        seen: Watched | None = None
         with self._watch.safely():
             await self._learn()
-            tool, given = self._prefix + name, arguments or {}
-            seen = self._watch.begin(self._conversation, tool, given, reads=self._hints.get(name))
-        try:
+        with self._watch.calling(lambda: self._begin(name, arguments or {})) as seen:
             result = await self._plain().call_tool(name, arguments, *args, **options)
-        except BaseException as error:
-            if seen:
-                seen.raised(error)
-            raise
-        with self._watch.safely():
-            if seen:
-                return await self._ended(seen, result)
-        return result
+        return await seen.afollowed(result, self._again)
 
     async def list_tools(self, *args: Any, **options: Any) -> Any:
         """List tools as the SDK's does, and take in what the server says of them."""
         result = await self._plain().list_tools(*args, **options)
         with self._watch.safely():
-            for tool in result.tools:
-                reads = hint_of(tool.annotations)
-                withdrawn = reads is None and self._hints.get(tool.name) is not None
-                self._hints[tool.name] = False if withdrawn else reads
+            self._tools.take(result.tools)
         return result
 
     async def __aexit__(self, *error: object) -> Any:
@@ -99,22 +87,14 @@ class _Watching:
     def _plain(self) -> Any:
         return super()
 
-    async def _ended(self, seen: Watched, result: Any) -> Any:
-        if getattr(result, "result_type", "complete") != "complete":  # a question, or a task
-            seen.unanswered()
-            return result
-        seen.ended(**taken(result))
-        added = await seen.afollow(self._look_up)
-        if not added:
-            return result
-        content = [*result.content, _block(added_block(result, added))]
-        return result.model_copy(update={"content": content})
+    def _begin(self, name: str, args: dict[str, Any]) -> Watched:
+        return self._watch.begin(self._conversation, self._prefix + name, args, reads=self._tools.get(name))
 
-    async def _look_up(self, name: str, args: dict[str, Any]) -> Result:
+    async def _again(self, name: str, args: dict[str, Any]) -> Any:
         own = name.removeprefix(self._prefix)
-        if self._prefix + own != name or own not in self._hints:
+        if self._prefix + own != name or own not in self._tools:
             return NOT_HERE
-        return result_of(**taken(await self._plain().call_tool(own, args)))
+        return await self._plain().call_tool(own, args)
 
     async def _learn(self) -> None:
         """Have the server's word on its tools, once and again when it says that they have changed."""
@@ -153,7 +133,6 @@ if hasattr(mcp, "Client"):
             return {"cursor": cursor}
 
 
-def _block(block: dict[str, Any]) -> Any:
-    """A content block as the SDK holds it."""
-    kind = types.TextContent if block["type"] == "text" else types.EmbeddedResource
-    return kind.model_validate(block)
+def _answer(result: Any) -> Result | None:
+    """What a result says; nothing of a question, or a task."""
+    return taken(result) if getattr(result, "result_type", "complete") == "complete" else None

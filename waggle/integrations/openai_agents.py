@@ -4,22 +4,22 @@ What is added is one more text of the output, which the model is shown whatever 
 with a declared schema, and one that a program takes instead of the model, is left as it is.
 
 Not responsible for the agents that this one hands over to: each is watched by itself. One manager for all of them makes
-them one conversation.
+them one conversation. How a failed call is told from one that has a result: `waggle.integrations.openai_calls`.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import uuid
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agents import Agent, FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 from agents.tool_context import ToolContext
 
-from waggle.integrations.mcp_result import taken
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.openai_calls import Answer, answering, derived, invoked_by, listened
+from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of, with_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def watch_agent(
     Returns:
         The copy, of a class of its own that derives from the agent's.
     """
-    tools = _Tools(Watch(manager), conversation or _conversation)
+    tools = _Tools(Watch(manager, answer=_answer, add=_with), conversation or _conversation)
     own: Any = type(agent)
 
     async def get_mcp_tools(self: Any, run_context: Any) -> Any:
@@ -54,9 +54,9 @@ def watch_agent(
         return [tools.watched(tool) for tool in await own.get_mcp_tools(self, run_context)]
 
     twin = copy.copy(agent)
-    twin.__class__ = _derived(own, get_mcp_tools=get_mcp_tools)
+    twin.__class__ = derived(own, get_mcp_tools=get_mcp_tools)
     twin.tools = [tools.watched(tool) for tool in agent.tools]
-    twin.mcp_servers = [_listened(server) for server in agent.mcp_servers]
+    twin.mcp_servers = [listened(server) for server in agent.mcp_servers]
     return twin
 
 
@@ -66,135 +66,40 @@ class _Tools:
     def __init__(self, watch: Watch, conversation: Callable[[Any], str | None]) -> None:
         self._watch = watch
         self._conversation = conversation
-        self._inner: dict[str, FunctionTool] = {}  # those that may be called unasked
+        self._free: dict[str, Callable[[Any, str], Any]] = {}  # those that may be called unasked
 
     def watched(self, tool: Any) -> Any:
         """A copy of a tool that reports its calls; what is no function tool runs elsewhere and is left as it is."""
         if not isinstance(tool, FunctionTool):
             return tool
-        twin, inner = copy.copy(tool), _listening(tool)
+        call = answering(tool)
         if tool.needs_approval is False and not tool.tool_input_guardrails and not tool.tool_output_guardrails:
-            self._inner[tool.name] = inner
+            self._free[tool.name] = call
 
         async def invoke(ctx: Any, arguments: str) -> Any:
-            seen: Watched | None = None
-            with self._watch.safely():
-                given, hint = json.loads(arguments or "{}"), hint_of(tool.mcp_annotations)
-                seen = self._watch.begin(
-                    self._conversation(ctx), tool.name, given, call_id=ctx.tool_call_id, reads=hint
-                )
-            try:
-                output, ok = await _invoked(inner, ctx, arguments)
-            except BaseException as error:
-                if seen:
-                    seen.raised(error)
-                raise
-            added = ""
-            with self._watch.safely():
-                if seen:
-                    seen.ended(_shown(output), ok=ok)
-                    if _is_open(tool, ctx):
-                        added = await seen.afollow(lambda name, args: self._look_up(ctx, name, args))
-            return _with(output, added) if added else output
+            with self._watch.calling(lambda: self._begin(tool, ctx, arguments)) as seen:
+                answer = await call(ctx, arguments)
+            again = functools.partial(self._again, ctx) if _is_open(tool, ctx) else None
+            return (await seen.afollowed(answer, again)).output
 
-        twin.on_invoke_tool = _like(tool.on_invoke_tool, invoke)
-        return twin
+        return invoked_by(tool, invoke)
 
-    async def _look_up(self, ctx: Any, name: str, args: dict[str, Any]) -> Result:
-        tool = self._inner.get(name)
-        if tool is None:
+    def _begin(self, tool: FunctionTool, ctx: Any, arguments: str) -> Watched:
+        args, reads = json.loads(arguments or "{}"), hint_of(tool.mcp_annotations)
+        return self._watch.begin(self._conversation(ctx), tool.name, args, call_id=ctx.tool_call_id, reads=reads)
+
+    async def _again(self, ctx: Any, name: str, args: dict[str, Any]) -> Any:
+        call, given, one = self._free.get(name), json.dumps(args), f"waggle-{ctx.tool_call_id}"
+        if call is None:
             return NOT_HERE
-        given = json.dumps(args)
-        own = ToolContext(
-            ctx.context,
-            ctx.usage,
-            name,
-            f"waggle-{ctx.tool_call_id}",
-            given,
-            agent=ctx.agent,
-            run_config=ctx.run_config,
-        )
-        output, ok = await _invoked(tool, own, given)
-        return result_of(_shown(output), ok=ok)
+        own = ToolContext(ctx.context, ctx.usage, name, one, given, agent=ctx.agent, run_config=ctx.run_config)
+        return await call(own, given)
 
 
 def _conversation(ctx: Any) -> str:
     """The group of the run; without one the run, whose usage is one object from its beginning to its end."""
     group = getattr(ctx.run_config, "group_id", None)
     return str(group or vars(ctx.usage).setdefault("_waggle_run", uuid.uuid4().hex))
-
-
-# --- errors, which the SDK turns into texts ---------------------------------------------------------------------------
-
-#: What went wrong in the tool that runs here, also in tasks and threads of its own.
-_failures: ContextVar[list[object] | None] = ContextVar("waggle_failures", default=None)
-
-
-async def _invoked(tool: FunctionTool, ctx: Any, arguments: str) -> tuple[Any, bool]:
-    """What a tool gives back, and whether that is its result and not the text of an error."""
-    token = _failures.set([])
-    try:
-        output = await tool.on_invoke_tool(ctx, arguments)
-        return output, not _failures.get() and not getattr(ctx, "_function_tool_default_failure_handled", False)
-    finally:
-        _failures.reset(token)
-
-
-def _failed(error: object) -> None:
-    failures = _failures.get()
-    if failures is not None:
-        failures.append(error)
-
-
-def _listening(tool: FunctionTool) -> FunctionTool:
-    """A copy of a tool whose own wording of an error, where it has one, says that there was one."""
-    twin: Any = copy.copy(tool)
-    wording = getattr(tool, "_failure_error_function", None)
-    if wording:
-
-        def worded(ctx: Any, error: Exception) -> Any:
-            _failed(error)
-            return wording(ctx, error)
-
-        twin._failure_error_function = worded  # noqa: SLF001 - what is set there makes no difference to the run
-    return twin
-
-
-def _listened(server: Any) -> Any:
-    """The same server, of whose calls those that fail are told: one state, whoever connects it."""
-    own: Any = type(server)
-
-    async def call_tool(self: Any, *args: Any, **options: Any) -> Any:
-        """See `MCPServer.call_tool`."""
-        result = await own.call_tool(self, *args, **options)
-        if not taken(result)["ok"]:
-            _failed(result)
-        return result
-
-    twin = object.__new__(_derived(own, call_tool=call_tool))
-    twin.__dict__ = server.__dict__
-    return twin
-
-
-def _like(invoker: Any, invoke: Any) -> Any:
-    """An invoker of the same kind as another: the SDK looks in it for how a policy of approval sees the arguments."""
-    if not hasattr(invoker, "__agents_bind_function_tool__"):
-        return invoke
-    twin = copy.copy(invoker)
-    twin.__class__ = _derived(
-        type(invoker),
-        __call__=lambda _self, ctx, arguments: invoke(ctx, arguments),
-        __agents_bind_function_tool__=lambda self, _tool: self,
-    )
-    return twin
-
-
-def _derived(own: type, **methods: Any) -> Any:
-    """A class that does something more than another, and is it in everything else."""
-    return type(own.__name__, (own,), {**methods, "__doc__": own.__doc__, "__module__": own.__module__})
-
-
-# --- outputs ----------------------------------------------------------------------------------------------------------
 
 
 def _is_open(tool: FunctionTool, ctx: Any) -> bool:
@@ -211,10 +116,10 @@ def _items(output: Any) -> list[Any]:
     return items if whole else []
 
 
-def _shown(output: Any) -> Any:
-    return _items(output) or output
+def _answer(answer: Answer) -> Result:
+    return result_of(_items(answer.output) or answer.output, ok=answer.ok)
 
 
-def _with(output: Any, text: str) -> Any:
-    items = _items(output)
-    return [*items, ToolOutputText(text=text)] if items else f"{output}\n\n{text}"
+def _with(answer: Answer, text: str) -> Answer:
+    shown = _items(answer.output) or str(answer.output)
+    return answer._replace(output=with_text(shown, text, lambda more: ToolOutputText(text=more)))

@@ -10,6 +10,7 @@ Not responsible for output tools, which end a run, nor for tools that wait for a
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai import ToolDenied, ToolReturn
@@ -18,7 +19,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecu
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.usage import RunUsage
 
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of, with_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,62 +41,41 @@ class WaggleCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, manager: Manager | None = None) -> None:
-        self._watch = Watch(manager)
+        self._watch = Watch(manager, answer=_answer, add=_with, steering=_CONTROL)
 
     async def wrap_tool_execute(
         self, ctx: Any, *, call: Any, tool_def: Any, args: dict[str, Any], handler: Callable[[Any], Awaitable[Any]]
     ) -> Any:
         """Run a tool; see `AbstractCapability.wrap_tool_execute`."""
-        seen: Watched | None = None
-        with self._watch.safely():
-            notes = tool_def.metadata or {}
-            seen = self._watch.begin(
-                ctx.conversation_id or ctx.run_id,
-                tool_def.name,
-                call.args_as_dict(),
-                call_id=call.tool_call_id,
-                reads=hint_of(notes.get("annotations"), notes),
-            )
-        try:
+        with self._watch.calling(lambda: self._begin(ctx, call, tool_def)) as seen:
             result = await handler(args)
-        except _CONTROL:
-            if seen:
-                seen.unanswered()
-            raise
-        except BaseException as error:
-            if seen:
-                seen.raised(error)
-            raise
-        added = ""
-        with self._watch.safely():
-            if seen:
-                seen.ended(_value(result))
-                added = await seen.afollow(lambda tool, given: _look_up(ctx, tool, given))
-        if not added:
-            return result
-        if isinstance(result, ToolReturn):
-            return dataclasses.replace(result, return_value=_with(result.return_value, added))
-        return _with(result, added)
+        return await seen.afollowed(result, functools.partial(_again, ctx))
+
+    def _begin(self, ctx: Any, call: Any, tool_def: Any) -> Watched:
+        notes, args = tool_def.metadata or {}, call.args_as_dict()
+        reads = hint_of(notes.get("annotations"), notes)
+        conversation = ctx.conversation_id or ctx.run_id
+        return self._watch.begin(conversation, tool_def.name, args, call_id=call.tool_call_id, reads=reads)
 
 
-async def _look_up(ctx: Any, tool: str, args: dict[str, Any]) -> Result:
+async def _again(ctx: Any, tool: str, args: dict[str, Any]) -> Any:
     known = ctx.tools.get(tool)
     if known is None or known.kind != "function":
         return NOT_HERE
     spent = RunUsage()
     tools = dataclasses.replace(ctx.tool_manager, ctx=dataclasses.replace(ctx.tool_manager.ctx, usage=spent))
     try:
-        result = await tools.handle_call(ToolCallPart(tool, args), wrap_validation_errors=False)
+        return await tools.handle_call(ToolCallPart(tool, args), wrap_validation_errors=False)
     finally:
         ctx.usage.incr(dataclasses.replace(spent, tool_calls=0))
-    return result_of(_value(result), ok=not isinstance(result, ToolDenied))
 
 
-def _value(result: Any) -> Any:
-    return result.return_value if isinstance(result, ToolReturn) else result
+def _answer(result: Any) -> Result:
+    value = result.return_value if isinstance(result, ToolReturn) else result
+    return result_of(value, ok=not isinstance(result, ToolDenied))
 
 
-def _with(value: Any, text: str) -> Any:
-    if isinstance(value, str):
-        return f"{value}\n\n{text}"
-    return [*value, text] if isinstance(value, list) else [value, text]
+def _with(result: Any, text: str) -> Any:
+    if isinstance(result, ToolReturn):
+        return dataclasses.replace(result, return_value=_with(result.return_value, text))
+    return with_text(result if isinstance(result, str | list) else [result], text)

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from smolagents import ActionStep, MultiStepAgent, Tool
 
-from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of, result_of
+from waggle.integrations.watch import NOT_HERE, Watch, Watched, hint_of
 
 if TYPE_CHECKING:
-    from waggle.calls import Result
     from waggle.manager import Manager
 
 __all__ = ["watch_agent"]
@@ -63,58 +62,44 @@ class _Calls:
     def watched(self, tool: Tool) -> Tool:
         """A copy of a tool that reports its calls."""
         watched = copy.copy(tool)
-        inner = watched.forward
+        inner = watched.forward  # of the copy, which may set itself up
         spelled = inspect.signature(inner).parameters.values()
         names = [each.name for each in spelled if each.kind is each.POSITIONAL_OR_KEYWORD] or list(tool.inputs)
 
+        def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Watched:
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            return self._watch.begin(self._here(), tool.name, given, reads=hint_of(tool))
+
         @functools.wraps(inner)
         def forward(*args: Any, **kwargs: Any) -> Any:
-            seen: Watched | None = None
-            with self._watch.safely():
-                given = {**dict(zip(names, args, strict=False)), **kwargs}
-                seen = self._watch.begin(self._here(), tool.name, given, reads=hint_of(tool))
-            try:
-                value = inner(*args, **kwargs)
-            except BaseException as error:
-                self._ended(seen, error=error)
-                raise
-            self._ended(seen, value)
-            return value
+            with self._watch.calling(lambda: begin(args, kwargs)) as seen:
+                try:
+                    value = inner(*args, **kwargs)
+                    seen.ended(value)
+                    return value
+                finally:
+                    self._last = seen
 
         watched.forward = forward
         return watched
 
     def _here(self) -> str:
         """The conversation of the agent's memory as it is now."""
-        steps = self._agent.memory.steps
+        first = next(iter(self._agent.memory.steps), None)
         with self._lock:
-            if not self._conversation or (steps and steps[0] is not self._first):
-                self._first, over = steps[0] if steps else None, self._conversation
-                self._conversation = uuid.uuid4().hex
+            if not self._conversation or (first is not None and first is not self._first):
+                over, self._conversation, self._first = self._conversation, uuid.uuid4().hex, first
                 if over:
                     self._watch.end(over)
             return self._conversation
 
-    def _ended(self, seen: Watched | None, value: object = None, *, error: BaseException | None = None) -> None:
-        if seen is None:
-            return
-        with self._watch.safely():
-            if error is not None:
-                seen.raised(error)
-            else:
-                seen.ended(value)
-            with self._lock:
-                self._last = seen
-
     def step_ended(self, step: Any) -> None:
         """Add to the observations of a step what usually comes next."""
+        last, self._last = self._last, None
         with self._watch.safely():
-            with self._lock:
-                last, self._last = self._last, None
-            added = last.follow(self._look_up) if last else ""
-            if added:
+            if last and (added := last.follow(self._again)):
                 step.observations = f"{step.observations or ''}\n\n{added}".lstrip("\n")
 
-    def _look_up(self, name: str, args: dict[str, Any]) -> Result:
+    def _again(self, name: str, args: dict[str, Any]) -> Any:
         tool = self._agent.tools.get(name)
-        return result_of(tool(**args)) if tool else NOT_HERE
+        return tool(**args) if tool else NOT_HERE

@@ -1,35 +1,43 @@
 """What every adapter does with the calls that its framework reports.
 
-An adapter says that a call begins, what came of it, and how another call is made; it is given the text to add to the
-result. Nothing here raises into the framework, and while a lookup is made nothing is taken in: a framework that reports
-it through the same hook reports it to nobody.
+An adapter says how its framework spells a call, a result, an error and another call; the rest is done here. Where it
+stands around a call, that is `Watch.calling` and then `Watched.followed`; where it is told when a call begins and when
+it ends, `Watch.begin`, or `Watch.begun` at the end, and then the same. Nothing here raises into the framework, and
+while a lookup is made nothing is taken in: a framework that reports it through the same hook reports it to nobody.
 
-Not responsible for how a framework spells any of this.
+Not responsible for how a framework spells any of this, nor for values (`waggle.integrations.results`, whose names are
+here, too, so that an adapter needs one import).
 """
 
 from __future__ import annotations
 
+import inspect
+from collections import OrderedDict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
 
-from waggle import jsonvalue
 from waggle.calls import Call, Outcome, Result
+from waggle.integrations.results import hint_of, result_of, text_of, with_text
 from waggle.manager import Manager
 from waggle.speculation import is_following
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
+    from types import TracebackType
 
     from waggle.session import Session
-    from waggle.speculation import AsyncRun, Run
 
-__all__ = ["NOT_HERE", "Watch", "Watched", "hint_of", "result_of", "text_of"]
+__all__ = ["NOT_HERE", "Recent", "Watch", "Watched", "hint_of", "result_of", "text_of", "with_text"]
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+#: How an adapter makes another call, ``again(tool, args)``: it gives back what the framework's call does or, from async
+#: code, an awaitable of it; `NOT_HERE` for a tool that this agent does not have. What it raises is a failed lookup.
+Again: TypeAlias = "Callable[[str, dict[str, Any]], Any]"
 
 #: What came of a lookup whose tool this agent does not have, which is no failure of the route that proposed it.
 NOT_HERE: Final = Result("no tool of this agent", ok=False, outcome=Outcome.CANCELLED)
-
-#: Names under which frameworks keep a server's hint, or their own, that a tool only reads.
-_HINTS: Final = ("read_only_hint", "readOnlyHint", "read_only")
 
 
 class Watch:
@@ -37,10 +45,36 @@ class Watch:
 
     Args:
         manager: whose routes act and are learned; left out, those of the project in the present directory.
+        answer: makes a `Result` of what a call of the framework gives back; None of what is no answer to it, such as a
+            question to a person. The agent's own calls and lookups are read by it alike.
+        add: makes, of what a call gives back and a text, the same with the text behind it.
+        steering: what a tool raises to steer its agent: such a call has no answer.
     """
 
-    def __init__(self, manager: Manager | None = None) -> None:
+    def __init__(
+        self,
+        manager: Manager | None = None,
+        *,
+        answer: Callable[[Any], Result | None] = result_of,
+        add: Callable[[Any, str], Any] = with_text,
+        steering: tuple[type[BaseException], ...] = (),
+    ) -> None:
         self.manager = manager if manager is not None else Manager.for_project()
+        self.answer = answer
+        self.add = add
+        self.steering = steering
+
+    def calling(self, begin: Callable[[], Watched]) -> Watched:
+        """Announce a call that is made inside the context that this opens, and goes on raising what it raises.
+
+        Args:
+            begin: calls `begin`; what goes wrong in it is counted, and the call is then nobody's.
+        """
+        try:
+            return begin()
+        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+            self.manager.note_fault("integration", error)
+            return Watched(self)
 
     def begin(
         self,
@@ -50,7 +84,7 @@ class Watch:
         *,
         call_id: str | None = None,
         reads: bool | None = None,
-    ) -> Watched | None:
+    ) -> Watched:
         """Announce a call that begins now.
 
         Args:
@@ -61,11 +95,10 @@ class Watch:
             reads: what its server or its registration says of the tool (`hint_of`); None when that is nothing.
 
         Returns:
-            The call; None inside a lookup, which is nobody's call.
+            The call; inside a lookup it is nobody's, and nothing comes of what is told of it.
         """
         watched = self.begun(conversation, tool, args, call_id=call_id, reads=reads)
-        if watched:
-            watched.start()
+        watched.start()
         return watched
 
     def begun(
@@ -76,25 +109,25 @@ class Watch:
         *,
         call_id: str | None = None,
         reads: bool | None = None,
-    ) -> Watched | None:
+    ) -> Watched:
         """Find a call again that `begin` announced, where nothing can be kept until it ends: by its id.
 
         Takes what `begin` takes, and returns what it does. Of a call that was never announced, it is as if it had
         begun now.
         """
         if is_following():
-            return None
+            return Watched(self)
         if reads is not None:
             self.manager.tools.hint(tool, read_only=reads)
         call = Call(tool, args or {}, call_id, reads=None if args is not None else False)
-        return Watched(self.manager.session(conversation or ""), call)
+        return Watched(self, self.manager.session(conversation or ""), call)
 
     @contextmanager
     def safely(self) -> Iterator[None]:
         """Keep a block of an adapter from raising into its framework: what it raises is counted, and ends the block."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - a fault of ours never becomes a fault of the host
+        except Exception as error:  # noqa: BLE001 - as in `calling`
             self.manager.note_fault("integration", error)
 
     def hear(self, conversation: str | None, text: str, role: str = "user") -> None:
@@ -107,101 +140,131 @@ class Watch:
 
 
 class Watched:
-    """A call that has begun. One of `ended`, `raised` and `unanswered` is told once; a result may be followed then."""
+    """A call that has begun. It ends once: by `ended`, `followed`, `raised` or `unanswered`; none of them raises.
 
-    def __init__(self, session: Session, call: Call) -> None:
+    As a context it takes in what is raised inside it, and lets that go on.
+
+    Args:
+        watch: whose call it is.
+        session: its conversation.
+        call: the call; left out, as is the conversation, of one that is nobody's.
+    """
+
+    def __init__(self, watch: Watch, session: Session | None = None, call: Call | None = None) -> None:
+        self._watch = watch
         self._session = session
         self._call = call
         self._follows = False
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.raised(error)
+
+    @property
+    def nobodys(self) -> bool:
+        """Whether it is no call of an agent: it was made inside a lookup, or could not be announced."""
+        return self._session is None
+
     def start(self) -> None:
         """Announce it; `Watch.begin` does."""
-        self._session.start(self._call)
+        if self._session and self._call:
+            self._session.start(self._call)
 
-    def ended(self, value: object, *, ok: bool = True, structured: object = None) -> None:
-        """Take in what the tool has returned, as the model sees it.
-
-        Args:
-            value: a text, a list of content blocks, or what JSON can hold; see `result_of`.
-            ok: False when it reports an error.
-            structured: the structured value, where the tool gave one beside its text.
-        """
-        self._session.observe(self._call, result_of(value, ok=ok, structured=structured))
-        self._follows = ok
+    def ended(self, result: Any) -> None:
+        """Take in what the call has given back, as the model sees it: the framework's object, or a `Result`."""
+        with self._watch.safely():
+            answer = self._answer(result)
+            if answer is None:
+                self.unanswered()
+            else:
+                self._observe(answer)
+                self._follows = answer.ok
 
     def raised(self, error: BaseException) -> None:
         """Take in that the tool has raised; what is no `Exception` counts as cancelled."""
-        outcome = Outcome.TOOL_ERROR if isinstance(error, Exception) else Outcome.CANCELLED
-        self._session.observe(self._call, Result(f"{type(error).__name__}: {error}", ok=False, outcome=outcome))
+        if isinstance(error, self._watch.steering):
+            self.unanswered()
+            return
+        with self._watch.safely():
+            outcome = Outcome.TOOL_ERROR if isinstance(error, Exception) else Outcome.CANCELLED
+            self._observe(Result(f"{type(error).__name__}: {error}", ok=False, outcome=outcome))
 
     def unanswered(self) -> None:
         """Take in that this is all that will be known of it, such as when the tool asks a question instead."""
-        self._session.observe(self._call, Result(ok=False, outcome=Outcome.CANCELLED))
+        self._observe(Result(ok=False, outcome=Outcome.CANCELLED))
 
-    def follow(self, run: Run) -> str:
-        """Make the lookups that usually come next; see `waggle.Session.follow`.
+    def followed(self, result: Any, again: Again | None) -> Any:
+        """End the call with what it has given back, and make the lookups that usually come next.
+
+        Args:
+            result: as `ended` takes it.
+            again: makes a lookup; None where nothing can be added to this result.
+
+        Returns:
+            The result with the lookups behind it; the same object when there are none.
+        """
+        self.ended(result)
+        with self._watch.safely():
+            if added := self.follow(again):
+                return self._watch.add(result, added)
+        return result
+
+    async def afollowed(self, result: Any, again: Again | None) -> Any:
+        """Do the same from async code."""
+        self.ended(result)
+        with self._watch.safely():
+            if added := await self.afollow(again):
+                return self._watch.add(result, added)
+        return result
+
+    def follow(self, again: Again | None) -> str:
+        """Make the lookups that usually come next, after a call that has ended well; see `waggle.Session.follow`.
 
         Returns:
             The text to add to the result, without blank lines before it; empty for nothing.
         """
-        fold = self._session.follow(run) if self._follows else None
+        if not (self._session and self._follows and again):
+            return ""
+        fold = self._session.follow(lambda tool, args: self._answer(again(tool, args)) or NOT_HERE)
         return fold.text.lstrip("\n") if fold else ""
 
-    async def afollow(self, run: AsyncRun) -> str:
+    async def afollow(self, again: Again | None) -> str:
         """Do the same from async code; see `waggle.Session.afollow`."""
-        fold = await self._session.afollow(run) if self._follows else None
+        if not (self._session and self._follows and again):
+            return ""
+
+        async def run(tool: str, args: dict[str, Any]) -> Result:
+            found = again(tool, args)
+            return self._answer(await found if inspect.isawaitable(found) else found) or NOT_HERE
+
+        fold = await self._session.afollow(run)
         return fold.text.lstrip("\n") if fold else ""
 
+    def _answer(self, result: Any) -> Result | None:
+        return result if isinstance(result, Result) else self._watch.answer(result)
 
-def result_of(value: object, *, ok: bool = True, structured: object = None) -> Result:
-    """What a tool returned, as waggle takes it: its text, and beside it the value that is no text."""
-    if structured is not None:
-        result, beside = result_of(value, ok=ok), result_of(structured)
-        return Result(result.text if value else beside.text, ok, value=beside.value)
-    if isinstance(value, str):
-        return Result(str(value), ok)
-    try:
-        content, _ = jsonvalue.to_json(value)
-    except Exception:  # noqa: BLE001 - anybody's object
-        return Result(str(value), ok)
-    return Result(text_of(value), ok, value=None if isinstance(value, list | tuple) else content)
+    def _observe(self, result: Result) -> None:
+        if self._session and self._call:
+            self._session.observe(self._call, result)
 
 
-def text_of(value: object) -> str:
-    """A result as text: of content blocks their texts, a line each; of anything else its JSON text."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | tuple) and value and (texts := _texts(value)):
-        return "\n".join(texts)
-    content, _ = jsonvalue.to_json(value)
-    return jsonvalue.dumps(content).decode()
-
-
-def _texts(blocks: Sequence[Any]) -> list[str]:
-    """The texts of content blocks, objects or dictionaries, in order; none when these are no content blocks."""
-    texts = []
-    for block in blocks:
-        text = block.get("text") if isinstance(block, dict) else getattr(block, "text", None)
-        if isinstance(block, str):
-            text = block
-        if isinstance(text, str):
-            texts.append(text)
-    return texts
-
-
-def hint_of(*places: object) -> bool | None:
-    """Whether a tool is said to read only.
+class Recent(OrderedDict[_K, _V]):
+    """A dictionary of the things that were put in last; a host that loses its own does not fill it.
 
     Args:
-        places: what may say so, in the order of belief: a server's annotations, a framework's metadata, objects or
-            dictionaries; None for one that is not there.
-
-    Returns:
-        What the first of them says that says it; None when none does.
+        limit: how many are held, at least 1.
     """
-    for place in places:
-        for name in _HINTS:
-            found = place.get(name) if isinstance(place, dict) else getattr(place, name, None)
-            if isinstance(found, bool):
-                return found
-    return None
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __setitem__(self, key: _K, value: _V) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._limit:
+            self.popitem(last=False)

@@ -60,7 +60,7 @@ def _step(target: CallTarget | LinesTarget, table: ReachTable, tools: ToolTable)
         names = ("path",) if whole else ("path", "first", "last")
         return RouteStep(target.tool, dict.fromkeys(names), table.form_for(target.tool, whole=whole))
     lines = tools.spec(target.tool).lines
-    names = (target.arg,) if whole or lines is None else (target.arg, lines.start, lines.count)
+    names = (target.arg,) if whole or lines is None else (target.arg, *lines.names)
     return RouteStep(target.tool, dict.fromkeys(names))
 
 

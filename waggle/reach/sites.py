@@ -75,7 +75,7 @@ class Seen:
         """The files that the result names, resolved: index among them, and the base that its path counts from.
 
         Bases are ``""``, the session's directory, or an argument that holds the folder: ``dir`` of a ``cd``, the
-        ``path`` that was searched.
+        ``path`` or ``dir_path`` that was searched.
         """
         found: dict[str, tuple[int, str]] = {}
         if self.shown.kind == "lines":  # what a file's text names is no answer of the tool
@@ -137,7 +137,7 @@ class Seen:
 #: A range that begins at the first line and has so many lines or no end is a whole file.
 WHOLE_LINES: Final = 1000
 _FILES: Final = 50  # files of one result that are compared with later calls
-_BASES: Final = ("dir", "path")
+_BASES: Final = ("dir", "path", "dir_path")
 
 #: The program and its subcommand, behind a ``cd``.
 _PROGRAM: Final = re.compile(r"(?:cd [^&;|]*&& *)*([A-Za-z0-9_.-]+)(?: (-i|[a-z][a-z-]+)(?=[ \n]|$))?")

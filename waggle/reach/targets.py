@@ -372,7 +372,7 @@ def lines_call(target: LinesTarget, tools: ToolTable, path: str, first: int, las
     lines = tools.spec(target.tool).lines
     if last is None or lines is None:
         return {target.arg: path}
-    return {target.arg: path, lines.start: first, lines.count: last - first + 1}
+    return {target.arg: path, **lines.written(first, last)}
 
 
 def answer_lines(*, shell: bool) -> int:

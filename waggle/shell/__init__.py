@@ -11,7 +11,7 @@ from waggle._lazy import lazy
 
 if TYPE_CHECKING:
     from waggle.shell.allowlist import Verdict, judge, reads
-    from waggle.shell.quote import quote
+    from waggle.shell.quote import in_directory, quote
     from waggle.shell.reading import Piece, Reading, reading, written
     from waggle.shell.reasons import Reason, Refusal
     from waggle.shell.syntax import Connector, Pipeline, Redirection, Script, SimpleCommand, parse
@@ -29,6 +29,7 @@ __all__ = [
     "SimpleCommand",
     "Verdict",
     "Word",
+    "in_directory",
     "judge",
     "parse",
     "quote",
@@ -41,7 +42,7 @@ _load = lazy(
     __name__,
     {
         "allowlist": ("Verdict", "judge", "reads"),
-        "quote": ("quote",),
+        "quote": ("in_directory", "quote"),
         "reading": ("Piece", "Reading", "reading", "written"),
         "reasons": ("Reason", "Refusal"),
         "syntax": ("Connector", "Pipeline", "Redirection", "Script", "SimpleCommand", "parse"),

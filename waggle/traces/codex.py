@@ -10,6 +10,8 @@ The format is not promised. This is what is relied on; whatever else a line hold
 * ``event_msg`` tells the screen what is there as ``response_item`` already; ``compacted`` repeats what was before. In
   files of the first versions the items stand alone, without ``type`` and ``payload`` around them.
 * What the host wrote in the user's name (the environment, instructions from files) is not what they said.
+* A command is a text, in older files a list of words. The directory that a call names becomes a ``cd`` in the command,
+  and nothing where it is the session's own: most calls name it, and it says nothing.
 * An output is a text, a list of blocks, or JSON in a text with the output and its exit code. Codex shortens long ones
   in the middle and says so; such a result is incomplete.
 """
@@ -17,8 +19,10 @@ The format is not promised. This is what is relied on; whatever else a line hold
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Final
 
+from waggle import shell
 from waggle.calls import Call, Result
 from waggle.traces.model import TraceBuilder
 from waggle.traces.shapes import Misfit, object_at, text_at, text_of_blocks, value_of
@@ -35,6 +39,16 @@ __all__ = ["is_codex", "read_codex"]
 _WRAPPED: Final = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
 _CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
+
+#: The tools that run commands, with the argument that holds the command; and those that hold its directory.
+_SHELLS: Final = {
+    "exec_command": "cmd",
+    "container.exec": "cmd",
+    "shell": "command",
+    "shell_command": "command",
+    "local_shell": "command",
+}
+_DIRECTORIES: Final = ("workdir", "working_directory")
 
 #: How a message begins that the host wrote in the user's name.
 _HOST_SAID: Final = (
@@ -153,7 +167,7 @@ class _Session:
             if kind == "function_call":
                 args = value_of(text_at(item.get("arguments"), "$.payload.arguments") or "{}")
         whole = isinstance(args, dict)
-        call = Call(tool, args if isinstance(args, dict) else {}, name)
+        call = Call(tool, _spoken(tool, args, self._cwd or "") if isinstance(args, dict) else {}, name)
         turn = self._turn + 1 if self._answered else self._turn
         if self._builder.call(call, turn, args_cut=not whole):
             self._turn, self._answered = turn, False
@@ -171,6 +185,34 @@ class _Session:
                 parent=self._parent,
                 cwd=self._cwd,
             )
+
+
+def _spoken(tool: str, args: JsonObject, cwd: str) -> JsonObject:
+    """The arguments of a call, a command among them as one text that starts in the session's directory."""
+    key = _SHELLS.get(tool, "")
+    command = args.get(key)
+    if isinstance(command, list):
+        command = _joined(command)
+    if not isinstance(command, str):
+        return args
+    named = next((name for name in _DIRECTORIES if isinstance(args.get(name), str)), "")
+    where = args.get(named) or "."
+    assert isinstance(where, str)  # noqa: S101 - looked at above; this tells the type checker
+    if "\0" in where or (named and not cwd):
+        return {**args, key: command}
+    others = {name: value for name, value in args.items() if name != named}
+    return {**others, key: shell.in_directory(command, where, cwd) if named else command}
+
+
+def _joined(words: list[JsonValue]) -> str | None:
+    """A list of words as a command; the script itself where they start a shell for it."""
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) != len(words):
+        return None
+    match texts:
+        case [("bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh" | "/bin/zsh"), ("-c" | "-lc"), script]:
+            return script
+    return shlex.join(texts)
 
 
 def _result(output: JsonValue) -> Result:

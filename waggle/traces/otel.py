@@ -1,7 +1,8 @@
 """What spans of agents mean: sessions of turns, each with the model's answer and the calls of its tools.
 
-The names are those of OpenTelemetry's conventions for generative AI (`CONVENTIONS`), and those that frameworks write in
-their place: Pydantic AI before its version 3, Strands (events of a span), Google ADK. Other spans are passed over.
+The names are those of OpenTelemetry's conventions for generative AI (`waggle.traces.genai`), and those that frameworks
+write in their place: Pydantic AI before its version 3, Google ADK, Strands (`waggle.traces.strands`). Other spans are
+passed over.
 
 * A tool's span is one with the operation ``execute_tool``, or a call that MCP carried. One call can leave several, of
   the agent, of the client and of the server: the innermost kind counts, internal before client before server.
@@ -19,9 +20,12 @@ from typing import TYPE_CHECKING, Final
 
 from waggle import jsonvalue
 from waggle.calls import Call, Result
+from waggle.traces import genai
+from waggle.traces.genai import ATTRIBUTES, CONVENTIONS
 from waggle.traces.model import CallIds, TraceBuilder
 from waggle.traces.shapes import Misfit, object_at, text_at, value_of
 from waggle.traces.spans import Span, clock, spans_of
+from waggle.traces.strands import conventional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,40 +44,6 @@ __all__ = [
     "read_spans",
     "sessions_of",
 ]
-
-#: What the names of the attributes are pinned to; flows learned from spans record it.
-CONVENTIONS: Final = "OpenTelemetry GenAI semantic conventions 1.38.0"
-
-_INFERENCE: Final = frozenset({"chat", "generate_content", "text_completion"})
-_TOOL: Final = "execute_tool"
-
-_OPERATION: Final = "gen_ai.operation.name"
-_CONVERSATION: Final = "gen_ai.conversation.id"
-_AGENT: Final = "gen_ai.agent.name"
-_INPUT: Final = "gen_ai.input.messages"
-_OUTPUT: Final = "gen_ai.output.messages"
-_PROMPT_TOKENS: Final = "gen_ai.usage.input_tokens"
-_COMPLETION_TOKENS: Final = "gen_ai.usage.output_tokens"
-_MODELS: Final = ("gen_ai.response.model", "gen_ai.request.model")
-_CALL_ID: Final = "gen_ai.tool.call.id"
-_CALL_TOOL: Final = "gen_ai.tool.name"
-_CALL_STATUS: Final = "gen_ai.tool.status"
-_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
-_CALL_RESULT: Final = "gen_ai.tool.call.result"
-_MCP_METHOD: Final = "mcp.method.name"
-
-#: Where else arguments and results are, in order of preference.
-_ARGUMENTS: Final = (_CALL_ARGUMENTS, "tool_arguments", "gcp.vertex.agent.tool_call_args")
-_RESULTS: Final = (_CALL_RESULT, "tool_response", "gcp.vertex.agent.tool_response")
-#: Events that hold them, and the attribute of such an event that does.
-_ARGUMENTS_EVENT: Final = ("gen_ai.tool.message", "content")
-_RESULT_EVENT: Final = ("gen_ai.choice", "message")
-
-#: The attributes and events that are looked at.
-ATTRIBUTES: Final = frozenset(
-    {_OPERATION, _CONVERSATION, _AGENT, _INPUT, _OUTPUT, _PROMPT_TOKENS, _COMPLETION_TOKENS, *_MODELS}
-    | {_CALL_ID, _CALL_TOOL, _CALL_STATUS, _MCP_METHOD, *_ARGUMENTS, *_RESULTS, *_ARGUMENTS_EVENT, *_RESULT_EVENT}
-)
 
 #: How an older Pydantic AI names a tool's span that has no operation, and ADK one that repeats parallel calls.
 _RUNNING_TOOL: Final = "running tool"
@@ -141,7 +111,7 @@ class SpanSession:
         id: of its conversation, or of its trace.
         start: of its earliest span, ns since the epoch.
         model: the first that is named, ``unknown`` for none.
-        agent: the first that is named, empty for none.
+        agent: the first that a call or a model's span names, else the outermost; empty for none.
         turns: in order.
     """
 
@@ -179,6 +149,7 @@ def sessions_of(
 class _Group:
     id: str
     start: int
+    agent: str = ""
     spans: list[Span] = field(default_factory=list)
 
 
@@ -188,17 +159,21 @@ class _Groups:
     def __init__(self) -> None:
         self._starts: dict[str, int] = {}  # trace -> its earliest start, whatever span that is
         self._conversations: dict[str, str] = {}  # trace -> the first conversation that one of its spans names
+        self._agents: dict[str, tuple[int, str]] = {}  # trace -> the agent that the earliest of its spans names
         self._parents: dict[tuple[str, str], str] = {}
         self._spans: list[Span] = []
 
     def add(self, span: Span) -> None:
         self._starts[span.trace] = min(self._starts.get(span.trace, span.start), span.start)
-        if conversation := span.text(_CONVERSATION):
+        if conversation := span.text(genai.CONVERSATION):
             self._conversations.setdefault(span.trace, conversation)
+        if agent := span.text(genai.AGENT):
+            named = (span.start, agent)
+            self._agents[span.trace] = min(self._agents.get(span.trace, named), named)
         if span.id and span.parent:
             self._parents[span.trace, span.id] = span.parent
         if _executes(span) or _infers(span):
-            self._spans.append(span)
+            self._spans.append(conventional(span))
 
     def found(self, *, by_conversation: bool) -> Iterable[_Group]:
         groups: dict[str, _Group] = {}
@@ -210,9 +185,10 @@ class _Groups:
                 continue
             name = span.trace
             if by_conversation:
-                name = span.text(_CONVERSATION) or self._conversations.get(span.trace) or span.trace
+                name = span.text(genai.CONVERSATION) or self._conversations.get(span.trace) or span.trace
             group = groups.setdefault(name, _Group(name, self._starts[span.trace]))
             group.start = min(group.start, self._starts[span.trace])
+            group.agent = group.agent or self._agents.get(span.trace, (0, ""))[1]
             group.spans.append(span)
         return groups.values()
 
@@ -238,21 +214,21 @@ def _rank(span: Span) -> int:
 
 
 def _infers(span: Span) -> bool:
-    return span.text(_OPERATION) in _INFERENCE
+    return span.text(genai.OPERATION) in genai.INFERENCE
 
 
 def _executes(span: Span) -> bool:
-    operation = span.text(_OPERATION)
-    if operation == _TOOL:
-        return _MERGED not in span.name and not (span.text(_CALL_TOOL) or "").startswith(_MERGED)
-    return operation is None and (span.name == _RUNNING_TOOL or span.text(_MCP_METHOD) == "tools/call")
+    operation = span.text(genai.OPERATION)
+    if operation == genai.TOOL:
+        return _MERGED not in span.name and not (span.text(genai.CALL_TOOL) or "").startswith(_MERGED)
+    return operation is None and (span.name == _RUNNING_TOOL or span.text(genai.MCP_METHOD) == "tools/call")
 
 
 def _tool_of(span: Span) -> str:
-    name = span.text(_CALL_TOOL)
+    name = span.text(genai.CALL_TOOL)
     if name:
         return name
-    for prefix in (f"{_TOOL} ", *_MCP_NAMES):
+    for prefix in (f"{genai.TOOL} ", *_MCP_NAMES):
         if span.name.startswith(prefix):
             return span.name[len(prefix) :]
     return span.name
@@ -263,13 +239,13 @@ def _tool_of(span: Span) -> str:
 
 def _session(group: _Group, report: Callable[[str], None]) -> SpanSession:
     spans = sorted(group.spans, key=lambda span: (span.start, span.end))
-    models = (span.text(name) for span in spans if _infers(span) for name in _MODELS)
-    agents = (span.text(_AGENT) for span in spans)
+    models = (span.text(name) for span in spans if _infers(span) for name in genai.MODELS)
+    agents = (span.text(genai.AGENT) for span in spans)
     return SpanSession(
         group.id,
         group.start,
         next((name for name in models if name), "unknown"),
-        next((name for name in agents if name), ""),
+        next((name for name in agents if name), group.agent),
         _turns(spans, report),
     )
 
@@ -281,7 +257,7 @@ def _turns(spans: list[Span], report: Callable[[str], None]) -> list[SpanTurn]:
     trace = ""
     for span in spans:
         if _infers(span):
-            messages = _said(span, _INPUT, "user", report)
+            messages = _said(span, genai.INPUT, "user", report)
             if span.trace != trace and messages[: len(heard)] != heard:
                 heard = []  # a further trace of a conversation need not repeat what was said in the one before
             trace = span.trace
@@ -320,38 +296,34 @@ def _said(span: Span, name: str, role: str, report: Callable[[str], None]) -> li
 
 
 def _reply(span: Span, report: Callable[[str], None]) -> str | None:
-    return "\n".join(_said(span, _OUTPUT, "assistant", report)) or None
+    return "\n".join(_said(span, genai.OUTPUT, "assistant", report)) or None
 
 
 def _tokens(span: Span) -> tuple[int, int] | None:
-    prompt, completion = span.number(_PROMPT_TOKENS), span.number(_COMPLETION_TOKENS)
+    prompt, completion = span.number(genai.PROMPT_TOKENS), span.number(genai.COMPLETION_TOKENS)
     return None if prompt is None and completion is None else (prompt or 0, completion or 0)
 
 
 def _call(span: Span, ids: CallIds) -> SpanCall:
-    arguments = _content(span, _ARGUMENTS, _ARGUMENTS_EVENT)
-    result = _content(span, _RESULTS, _RESULT_EVENT)
+    arguments, result = _content(span, genai.ARGUMENTS), _content(span, genai.RESULTS)
     return SpanCall(
-        ids.new(span.text(_CALL_ID) or span.id),
+        ids.new(span.text(genai.CALL_ID) or span.id),
         _tool_of(span),
         value_of(arguments) if isinstance(arguments, str) else arguments,
         result if result is None or isinstance(result, str) else jsonvalue.dumps(result).decode("utf-8"),
-        span.failed or span.text(_CALL_STATUS) == "error",
+        span.failed or span.text(genai.CALL_STATUS) == "error",
         span.message,
         span.start,
         span.end,
     )
 
 
-def _content(span: Span, names: tuple[str, ...], event: tuple[str, str]) -> JsonValue:
-    """Arguments or a result, from the first place that has them."""
+def _content(span: Span, names: tuple[str, ...]) -> JsonValue:
+    """Arguments or a result, from the first attribute that has them."""
     for name in names:
         value = span.attributes.get(name)
         if value is not None and not (name.startswith("gcp.") and value in _WITHHELD):
             return value
-    for name, attributes in span.events:
-        if name == event[0] and attributes.get(event[1]) is not None:
-            return attributes[event[1]]
     return None
 
 
@@ -393,7 +365,7 @@ def read_agents_records(records: Iterable[tuple[int, JsonObject]], problems: Pro
             problems.damage(number, f"{error}; the span was passed over")
     for place, span in enumerate(spans):
         if span.trace in groups:
-            spans[place] = replace(span, attributes={**span.attributes, _CONVERSATION: groups[span.trace]})
+            spans[place] = replace(span, attributes={**span.attributes, genai.CONVERSATION: groups[span.trace]})
     yield from _traces(spans, problems)
 
 
@@ -403,10 +375,10 @@ def _agents_span(record: JsonObject) -> Span | None:
     kind, error = data.get("type"), record.get("error")
     attributes: JsonObject
     if kind == "function":
-        attributes = {_OPERATION: _TOOL, _CALL_TOOL: text_at(data.get("name"), "$.span_data.name")}
-        attributes |= {_CALL_ARGUMENTS: data.get("input"), _CALL_RESULT: data.get("output")}
+        attributes = {genai.OPERATION: genai.TOOL, genai.CALL_TOOL: text_at(data.get("name"), "$.span_data.name")}
+        attributes |= {genai.CALL_ARGUMENTS: data.get("input"), genai.CALL_RESULT: data.get("output")}
     elif kind in ("generation", "response"):
-        attributes = {_OPERATION: "chat", "gen_ai.request.model": data.get("model")}
+        attributes = {genai.OPERATION: "chat", "gen_ai.request.model": data.get("model")}
     else:
         return None
     start = clock(record.get("started_at"), "$.started_at")

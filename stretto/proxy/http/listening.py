@@ -29,6 +29,7 @@ from stretto.proxy.http.headers import SESSION_ID, version_of
 from stretto.proxy.http.session import HttpHost
 from stretto.sessions.wire import RESERVED, messages_of, meta_of
 from waggle import jsonvalue
+from waggle.admission import url_of
 from waggle.background import Faults
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Listener:
     def url(self) -> str:
         """The endpoint."""
         host, port = self._socket.getsockname()[:2]
-        return f"http://[{host}]:{port}{_PATH}" if ":" in host else f"http://{host}:{port}{_PATH}"
+        return url_of(host, port, _PATH)
 
     # --- its life -------------------------------------------------------------------------------------------------
 

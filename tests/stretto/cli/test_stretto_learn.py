@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stretto.flow.file import read_flow
+from tests.conftest import ROOT
 from tests.stretto.cli.stretto_cli_support import (
     RETAIL_5,
     SHOP,
@@ -54,6 +55,25 @@ def test_a_dry_run_learns_and_writes_nothing(logs: Path, here: Path) -> None:
     assert result.stderr.startswith("would write f.json, ")
     assert ran_json("learn", "--sessions", logs, "--out", "f.json", "--dry-run")["dry_run"] is True
     assert not files_of(here)
+
+
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [
+        ("strands", ""),
+        ("agent-framework", ""),
+        ("strands-redacted", "of 3 recorded calls 3 have no whole arguments"),
+        ("agent-framework-without-content", "of 3 recorded calls 3 have no whole arguments"),
+    ],
+)
+def test_spans_that_a_framework_emits_are_learned_from_and_what_they_lack_is_a_problem(
+    here: Path, name: str, lacks: str
+) -> None:
+    spans = ROOT / "tests" / "waggle" / "traces" / "emitted" / f"{name}.console.jsonl"
+    (here / "kinds.json").write_text(json.dumps({"domain": "shop", "tools": {"lookup": "read"}}), encoding="utf-8")
+    learned = ran_json("learn", "--sessions", spans, "--manifest", "kinds.json", "--out", "f.json")
+    assert (learned["sessions"], learned["tools"], learned["reads"]) == (1, 1, 1)
+    assert [problem.split(": ", 1)[1].startswith(lacks) for problem in learned["problems"]] == ([True] if lacks else [])
 
 
 @pytest.mark.parametrize(

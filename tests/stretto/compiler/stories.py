@@ -41,7 +41,7 @@ class Story:
     utterances: list[Utterance] = field(default_factory=list)
     answer: str = ""
 
-    def call(self, name: str, args: dict[str, Any] | None = None, output: Output = UNLOGGED, **more: Any) -> Story:
+    def call(self, name: str, args: dict[str, Any] | None = None, output: Any = UNLOGGED, **more: Any) -> Story:
         """A call and its result; errors with ``ok=False``."""
         app, _, action = name.partition(".")
         effect = more.pop("effect", EFFECTS.get(name, Effect.READ))
@@ -105,11 +105,11 @@ def refund(number: int, *, profile_output: Output | None = None, **profile_more:
     if number == 1:
         story.call("shop.login", login, {"error": "busy"}, ok=False)
     story.call("shop.login", login, {"token": token})
-    found = {"id": order, "payment_id": payment, "total": total}
+    found: dict[str, Any] = {"id": order, "payment_id": payment, "total": total}
     for _ in range(2 if number == 0 else 1):
         story.call("shop.get_order", {"order_id": order, "token": token}, dict(found))
     if number == 2:
-        output = {"customer_id": "C-3307", "tier": "gold"} if profile_output is None else profile_output
+        output: Any = {"customer_id": "C-3307", "tier": "gold"} if profile_output is None else profile_output
         story.call("crm.get_profile", {"email": email}, output, **profile_more)
     story.call("shop.refund", {"payment_id": payment, "amount": total, "token": token}, {"refund_id": done})
     story.call("mail.send_template", {"to": email, "template": "refund_ok", "refund_id": done}, {"sent": True})

@@ -60,8 +60,8 @@ def test_what_was_always_said_is_an_input_and_what_was_never_said_a_constant() -
     bindings = of(stories, CompilerSettings()).bindings
     assert bindings["hotel.search#0", "$.city"].kind is BindingClass.USER_INPUT
     assert bindings["hotel.search#0", "$.page_size"].value == (25,)
-    currency = bindings["hotel.search#0", "$.currency"]
-    assert (currency.kind, currency.candidates) == (BindingClass.DYNAMIC, ("EUR", "NOK"))
+    found = bindings["hotel.search#0", "$.currency"]
+    assert (found.kind, found.candidates) == (BindingClass.DYNAMIC, ("EUR", "NOK"))
 
 
 def hotel(number: int, start: str, wanted: str, **more: str) -> Story:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.compiler.contracts import contract_key, listed_contract
 from stretto.compiler.declared import Declared, declared_from_data, read_declared
 from stretto.compiler.model import UNLOGGED, Effect
 from stretto.compiler.reading import raw_tool, read_recorded, value_of_result
 from stretto.errors import CanonicalCollision, ToolsError
+from stretto.procedure.contracts import contract_key, listed_contract
 from stretto.sessions.corpus import Recorded, open_corpus
 from stretto.sessions.episode import Assistant, Episode, ToolCall, ToolResult, User
 from stretto.sessions.listing import tools_of

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.waggle.cli.support import (
     Home,
     checks,
@@ -166,6 +167,28 @@ def test_a_recording_that_is_not_there_or_something_else_has_its_own_exit_code(
         assert result.exit_code == _defaults.EXIT_TRACE
         assert result.stderr.startswith(str(path))
         assert problem in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded", "told"),
+    [
+        ("strands", (3, 3, 3), ""),
+        ("strands-latest", (3, 3, 3), ""),
+        ("agent-framework", (3, 3, 3), ""),
+        ("strands-redacted", (3, 0, 1), "3 have no whole arguments: they are never made again; 2 have no result"),
+        ("agent-framework-without-content", (3, 0, 1), "3 have no whole arguments"),
+    ],
+)
+def test_what_spans_of_a_framework_lack_is_told_and_counted(
+    home: Home, name: str, recorded: tuple[int, int, int], told: str
+) -> None:
+    path = ROOT / "tests" / "waggle" / "traces" / "emitted" / f"{name}.console.jsonl"
+    result = run("mine", path, "--json")
+    assert result.exit_code == 0
+    counts = json.loads(result.stdout)["recorded"]
+    assert (counts["calls"], counts["with_arguments"], counts["with_results"]) == recorded
+    assert told in result.stderr
+    assert bool(told) == bool(result.stderr)
 
 
 @pytest.mark.case("HC-19")

@@ -1,4 +1,4 @@
-"""A project, the events that Claude Code sends from it, and a desk that answers them."""
+"""A project, the events that hosts send from it, and a desk that answers them."""
 
 from __future__ import annotations
 
@@ -91,3 +91,39 @@ def teach(desk: Desk, root: Path) -> None:
     """Let a desk see them."""
     for event in lessons(root):
         desk.answer("claude-code", "", event)
+
+
+def spoken(name: str, root: Path, session: str, kind: str, number: int = 0) -> bytes:
+    """An event as another host writes it: a search that finds a line of a module, a read of it, a write, the end."""
+    path, line = f"src/m{number}.py", f"def load_{number}():"
+    content = (root / path).read_text()
+    common: dict[str, Any] = {"session_id": session, "conversation_id": session, "cwd": str(root)}
+    if name == "codex":
+        done = {"search": f"{path}:20:{line}\n", "read": content, "write": "", "end": ""}
+        command = {"search": f"grep -rn load_{number} src", "read": f"cat {path}"}.get(kind, "touch built")
+        event = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": done[kind]}
+        event["hook_event_name"] = "SessionEnd" if kind == "end" else "PostToolUse"
+    elif name == "gemini-cli":
+        tool, args, text = {
+            "search": ("grep_search", {"pattern": line}, f"Found 1 match:\n---\nFile: {path}\nL20: {line}\n---"),
+            "read": ("read_file", {"file_path": path}, content),
+        }.get(kind, ("write_file", {"file_path": "built", "content": ""}, "written"))
+        event = {"tool_name": tool, "tool_input": args, "tool_response": {"llmContent": text, "returnDisplay": ""}}
+        event["hook_event_name"] = "SessionEnd" if kind == "end" else "AfterTool"
+    else:
+        tool, args, text = {
+            "search": ("Grep", {"pattern": line}, f"{path}:20:{line}"),
+            "read": ("Read", {"path": str(root / path)}, json.dumps({"contents": content})),
+        }.get(kind, ("Delete", {"path": "built"}, "{}"))
+        event = {"tool_name": tool, "tool_input": json.dumps(args), "tool_output": text, "cursor_version": "2"}
+        event |= {"hook_event_name": "sessionEnd" if kind == "end" else "postToolUse", "workspace_roots": [str(root)]}
+    return json.dumps({**common, **event}).encode()
+
+
+def spoken_lessons(name: str, root: Path, *, ends: bool = True) -> list[bytes]:
+    """What `lessons` are, by another host."""
+    found: list[bytes] = []
+    for number in range(6):
+        kinds = ("search", "read", "write", "end") if ends and number % 3 == 2 else ("search", "read", "write")
+        found += [spoken(name, root, f"taught-{number // 3}", kind, number) for kind in kinds]
+    return found

@@ -15,7 +15,7 @@ from waggle import Call, Result
 from waggle._defaults import HOOK_JOURNAL_BYTES
 from waggle.hook import journal
 from waggle.hook.desk import Desk
-from waggle.hook.events import ADDED_CHARS
+from waggle.hook.hosts.host import ADDED_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

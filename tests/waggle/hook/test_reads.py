@@ -155,6 +155,17 @@ def test_any_arguments_are_a_search_of_known_forms_or_none(args: dict[str, Any])
         assert search.reading("./")[-3:] == [search.pattern, "--", "./"]
 
 
+def test_a_directory_shows_what_is_inside_without_secrets_and_what_leads_out(root: Path) -> None:
+    (root / ".env").write_text("KEY=1\n")
+    shown = run(root, "LS", path=".")
+    assert shown
+    assert "src/" in shown.split("\n")
+    assert not {".env", "link.txt", "out", "out/"} & set(shown.split("\n"))
+    assert [run(root, "LS", path=path) for path in ("..", "out", "src/m1.py", "none")] == [None] * 4
+    assert run(root, "LS", path="src", depth=2) is None
+    assert run(root, "LS") is None
+
+
 @pytest.mark.parametrize(
     "command",
     ["cat src/m1.py", "sed -n 20,20p src/m1.py", "grep -n load_1 src/m1.py", "cd src && cat m1.py", "ls src | head -3"],

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from waggle import jsonvalue
-from waggle.hook.events import read_event
+from waggle.hook.hosts import host_named
+from waggle.hook.hosts.host import read_event
 from waggle.hook.reads import Reads
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "claude_code_reads.json").read_text(encoding="utf-8"))
@@ -64,6 +65,7 @@ def test_a_lookup_shows_what_the_hosts_tool_showed_or_is_not_made(root: Path, ca
 @pytest.mark.parametrize("call", [call for call in CALLS if call["event"] == "PostToolUse"], ids=_named)
 def test_what_an_event_tells_is_taken_as_the_model_saw_it(call: dict[str, Any]) -> None:
     event = read_event(
+        host_named("claude-code"),
         jsonvalue.dumps(
             {
                 "session_id": "s",
@@ -73,7 +75,8 @@ def test_what_an_event_tells_is_taken_as_the_model_saw_it(call: dict[str, Any]) 
                 "tool_input": call["args"],
                 "tool_response": call["tool_response"],
             }
-        )
+        ),
+        "",
     )
     assert event is not None
     if any(left in call["shown"] for left in LEFT[:2]):  # a warning that the event does not tell of

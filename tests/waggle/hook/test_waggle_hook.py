@@ -9,66 +9,16 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
 from tests.waggle.hook.hook_support import Agent, lessons, make_project, told
-from waggle.errors import StoreLocked
-from waggle.files import lock
+from tests.waggle.hook.processes import HOOK, hook, keeper_is_up, run, until
 from waggle.hook import client
 from waggle.hook.journal import Journal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-HOOK = [sys.executable, "-m", "waggle.hook.client"]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A ``WAGGLE_HOME``; a keeper that was started for it is stopped."""
-    home = tmp_path / ("long" * 30) / "waggle"  # longer than a socket's path may be
-    monkeypatch.setenv("WAGGLE_HOME", str(home))
-    yield home
-    stop_keepers(home / "hook")
-
-
-def stop_keepers(place: Path) -> None:
-    """Stop the keeper, and one that was only starting: until for a while nobody has held the lock."""
-    deadline, free_since = time.monotonic() + 30, time.monotonic()
-    while place.is_dir() and time.monotonic() < min(deadline, free_since + 1.5):
-        run([*HOOK, "stop"])
-        try:
-            with lock(place / client.NAME, timeout_s=0):
-                time.sleep(0.05)
-        except StoreLocked:
-            free_since = time.monotonic()
-
-
-def run(command: list[str], event: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command, input=event, capture_output=True, timeout=60, check=False)
-
-
-def hook(event: bytes) -> bytes:
-    """Run the hook as its host does; it must end well and say nothing on standard error."""
-    done = run([*HOOK, "claude-code"], event)
-    assert (done.returncode, done.stderr) == (0, b"")
-    return done.stdout
-
-
-def until(there: Path, seconds: float = 30) -> None:
-    """Wait for a file."""
-    deadline = time.monotonic() + seconds
-    while not there.exists():
-        assert time.monotonic() < deadline, there
-        time.sleep(0.02)
-
-
-def keeper_is_up(home: Path) -> None:
-    until(home / "hook" / f"{client.NAME}.sock")
 
 
 def test_the_hook_loads_the_standard_library_alone_and_little_of_it(home: Path, tmp_path: Path) -> None:
@@ -185,6 +135,17 @@ def test_a_disk_that_takes_nothing_costs_one_line_and_no_call(
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr.startswith(b"waggle-hook: ")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini-cli", "cursor", "stop"])
+def test_a_directory_that_is_removed_meanwhile_costs_no_call(tmp_path: Path, host: str) -> None:
+    script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m waggle.hook.client {host}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, env=environment, input=b"{}", capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["codex"], ["a\nb"], ["claude-code", "more"]])

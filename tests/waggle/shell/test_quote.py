@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waggle.shell import Script, Word, parse, quote
+from waggle.shell import Script, Word, in_directory, parse, quote
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +75,29 @@ def test_what_is_quoted_parses_back_to_the_value(value: str) -> None:
 def test_nul_is_refused_with_its_place() -> None:
     with pytest.raises(ValueError, match=r"NUL.* index 2"):
         quote("ab\0c")
+
+
+@pytest.mark.parametrize(
+    ("directory", "base", "command"),
+    [
+        ("/repo", "/repo", "cat x"),
+        (".", "/repo", "cat x"),
+        ("/repo/src/", "/repo", "cd src && cat x"),
+        ("../b", "/repo", "cd /b && cat x"),
+        ("/repo2", "/repo", "cd /repo2 && cat x"),
+        ("src", "", "cd src && cat x"),
+        ("/", "", "cd / && cat x"),
+        ("/a", "/", "cd a && cat x"),
+        ("-x", "/repo", "cd '-x' && cat x"),
+        ("a b;c", "/repo", "cd 'a b;c' && cat x"),
+    ],
+)
+def test_a_command_is_put_into_its_directory(directory: str, base: str, command: str) -> None:
+    assert in_directory("cat x", directory, base) == command
+
+
+def test_a_command_does_there_what_it_did(tmp_path: Path) -> None:
+    (tmp_path / "it's here").mkdir()
+    made = in_directory("pwd; pwd", "it's here", str(tmp_path))
+    printed = subprocess.run(["sh", "-c", made], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert printed.split("\n")[:2] == [str(tmp_path / "it's here")] * 2

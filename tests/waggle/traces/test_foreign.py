@@ -54,6 +54,72 @@ def test_spans_of_adk_are_read_without_the_merged_one_and_say_that_content_is_mi
     assert "2 have no result: nothing can be bound from results that are not there" in coverage.summary
 
 
+def test_spans_of_adk_are_read_with_arguments_and_results_where_their_content_is_captured() -> None:
+    trace = only(EMITTED / "google-adk.console.jsonl")
+    assert calls(trace) == [
+        (0, "lookup", {"sku": "A"}, '{"item": "item A"}'),
+        (0, "lookup", {"sku": "B"}, '{"item": "item B"}'),
+    ]
+    assert [message.text for message in trace.messages] == ["What are A and B?", "done"]
+    assert trace.agent == "shop/scripted"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("strands.console.jsonl", "Error: KeyError - 'no item C'"),
+        ("strands-latest.console.jsonl", "Error: KeyError - 'no item C'"),
+        ("agent-framework.console.jsonl", "KeyError('no item C')"),
+    ],
+)
+def test_spans_of_strands_and_agent_framework_are_read_with_messages_arguments_results_and_errors(
+    name: str, error: str
+) -> None:
+    """Strands has its content in events, in today's names when it is told so; an error is as the model reads it."""
+    trace = only(EMITTED / name)
+    assert calls(trace) == [
+        (0, "lookup", {"sku": "A"}, "item A"),
+        (1, "lookup", {"sku": "B"}, "item B"),
+        (1, "lookup", {"sku": "C"}, error),
+    ]
+    assert [step.result and step.result.ok for step in trace.steps] == [True, True, False]
+    assert [(message.role, message.text) for message in trace.messages] == [
+        ("user", "What are A, B and C?"),
+        ("assistant", "done"),
+    ]
+    assert trace.agent == "shop/scripted"
+    coverage = Coverage()
+    coverage.add(trace)
+    assert (coverage.calls, coverage.with_arguments, coverage.with_results, coverage.summary) == (3, 3, 3, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("strands-redacted.console.jsonl", "'no item C'"),
+        ("agent-framework-without-content.console.jsonl", "KeyError"),
+    ],
+)
+def test_content_that_was_not_to_be_shown_is_missing_and_errors_still_are_errors(name: str, error: str) -> None:
+    trace = only(EMITTED / name)
+    assert [(step.turn, step.call.tool, step.args_cut) for step in trace.steps] == [
+        (0, "lookup", True),
+        (1, "lookup", True),
+        (1, "lookup", True),
+    ]
+    assert [step.result and (step.result.text, step.result.ok, step.result.cut) for step in trace.steps] == [
+        *((("", True, True),) * 2),
+        (error, False, False),
+    ]
+    assert not trace.messages
+    coverage = Coverage()
+    coverage.add(trace)
+    assert coverage.summary == (
+        "of 3 recorded calls 3 have no whole arguments: they are never made again; "
+        "2 have no result: nothing can be bound from results that are not there"
+    )
+
+
 def test_what_openai_agents_exports_is_read_as_the_conversation_that_it_names() -> None:
     trace = only(EMITTED / "openai-agents.jsonl")
     assert trace.session == "conversation-1"
@@ -120,7 +186,7 @@ def test_a_codex_transcript_is_read_with_its_parallel_calls_as_one_turn(tmp_path
         (0, "shell_command", {"command": "ls"}, "x\n"),
         (0, "shell_command", {"command": "cat x"}, "gone"),
         (1, "apply_patch", {"input": "*** Begin Patch"}, "…12 tokens truncated…"),
-        (2, "local_shell", {"command": ["ls"]}, None),
+        (2, "local_shell", {"command": "ls"}, None),
     ]
     assert [step.result and (step.result.ok, step.result.cut) for step in trace.steps] == [
         *((True, False), (False, False), (True, True), None),
@@ -201,21 +267,56 @@ def test_one_call_that_left_spans_of_agent_client_and_server_is_one_call(tmp_pat
     assert [(step.call.tool, step.call.id) for step in trace.steps] == [("x", "1"), ("y", "4")]
 
 
-def test_strands_keeps_content_in_events(tmp_path: Path) -> None:
+def tool_span(*events: tuple[str, dict[str, Any]], **attributes: Any) -> dict[str, Any]:
     span = console("execute_tool x", "1", None, "INTERNAL", 1)
-    span["attributes"] = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "x",
-        "gen_ai.tool.status": "error",
-    }
-    span["events"] = [
-        {"name": "gen_ai.tool.message", "attributes": {"role": "tool", "content": '{"sku": "A"}'}},
-        {"name": "gen_ai.choice", "attributes": {"message": '[{"text": "gone"}]', "id": "1"}},
-    ]
-    (step,) = only(save(tmp_path / "spans.jsonl", span)).steps
+    span["attributes"] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x"}
+    span["attributes"] |= {key.replace("__", "."): value for key, value in attributes.items()}
+    span["events"] = [{"name": name, "attributes": given} for name, given in events]
+    return span
+
+
+STRANDS = {"gen_ai__system": "strands-agents"}
+ASKED = ("gen_ai.tool.message", {"role": "tool", "content": '{"sku": "A"}'})
+
+
+@pytest.mark.parametrize(
+    ("blocks", "text"),
+    [
+        ([{"text": "a"}, {"image": {}}, {"text": "b"}], "a\nb"),
+        ([{"json": {"number": 7}}], '{"number":7}'),
+        ([{"json": None}], "null"),
+        ([{"json": 1}, {"json": 2}], '[{"json": 1}, {"json": 2}]'),
+        ([{"image": {}}], '[{"image": {}}]'),
+        ([], "[]"),
+    ],
+)
+def test_content_blocks_of_strands_are_read_as_what_they_say(tmp_path: Path, blocks: list[Any], text: str) -> None:
+    answered = ("gen_ai.choice", {"message": json.dumps(blocks), "id": "1"})
+    (step,) = only(save(tmp_path / "spans.jsonl", tool_span(ASKED, answered, **STRANDS))).steps
     assert step.call.args == {"sku": "A"}
     assert step.result is not None
-    assert (step.result.text, step.result.ok) == ('[{"text": "gone"}]', False)
+    assert (step.result.text, step.result.ok) == (text, True)
+
+
+def test_a_status_of_the_tool_is_an_error_also_where_the_span_has_none(tmp_path: Path) -> None:
+    answered = ("gen_ai.choice", {"message": '[{"text": "gone"}]', "id": "1"})
+    span = tool_span(ASKED, answered, gen_ai__tool__status="error")
+    (step,) = only(save(tmp_path / "spans.jsonl", span)).steps
+    assert step.result is not None
+    assert (step.result.text, step.result.ok) == ("gone", False)
+
+
+def test_another_frameworks_values_are_left_as_they_are(tmp_path: Path) -> None:
+    """Its tool may well return a list of objects with texts, or speak of what is redacted."""
+    values = {"gen_ai__tool__call__arguments": '{"sku": "A"}', "gen_ai__tool__call__result": '[{"text": "a"}]'}
+    (step,) = only(save(tmp_path / "spans.jsonl", tool_span(**values))).steps
+    assert step.result is not None
+    assert step.result.text == '[{"text": "a"}]'
+    (step,) = only(
+        save(tmp_path / "spans.jsonl", tool_span(**values | {"gen_ai__tool__call__result": "[REDACTED]"}))
+    ).steps
+    assert step.result is not None
+    assert (step.result.text, step.result.cut) == ("[REDACTED]", False)
 
 
 # --- any file -------------------------------------------------------------------------------------------------
@@ -266,6 +367,13 @@ _KEYS += [
     "id",
     "name",
     "start_time",
+    "events",
+    "gen_ai.system",
+    "gen_ai.choice",
+    "gen_ai.tool.message",
+    "gen_ai.operation.name",
+    "message",
+    "parts",
 ]
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),

@@ -366,7 +366,7 @@ def test_a_result_of_20_mib_arrives_whole(*, streamed: bool) -> None:
 
     with Web(handle) as web, session(web.url) as host:
         host.write(ask(1))
-        said = b""
+        said = bytearray()
         while not said.endswith(b"\n"):
             said += host._read(65536)
         assert json.loads(said)["result"]["text"] == text

@@ -1,14 +1,16 @@
 # mypy: ignore-errors
 """Make the recordings beside this file with the real frameworks and models that play a script: ``regenerate.py NAME``.
 
-Its types are known only where a framework is. Run it where one is installed: `pydantic-ai-slim` or `google-adk`, each
-with `opentelemetry-sdk`; `openai-agents`; `mini-swe-agent`. Ids and times are the frameworks' own; paths are taken out.
+Its types are known only where a framework is. Run it where one is installed: `pydantic-ai-slim`, `google-adk` (2.13.0
+was), `strands-agents` (1.62.0 was) or `agent-framework-core` (1.23.0 was), each with `opentelemetry-sdk`;
+`openai-agents`; `mini-swe-agent`. Ids and times are the frameworks' own; paths are taken out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 #: What every scripted model calls, one after another, and what its tool answers.
 SKUS = ("A", "B")
+#: What the models of Strands and the Microsoft Agent Framework call, turn by turn; there is no item C: an error.
+TURNS = (("A",), ("B", "C"))
 
 
 def write(name: str, records: list[dict[str, Any]], *, indent: int | None = None) -> None:
@@ -41,6 +45,8 @@ def spans(memory: Any) -> list[dict[str, Any]]:
     found = [json.loads(span.to_json(indent=None)) for span in memory.get_finished_spans()]
     for span in found:
         span["resource"] = {}
+        for event in span["events"]:
+            event["attributes"].pop("exception.stacktrace", None)  # of paths of this machine
     return found
 
 
@@ -123,7 +129,8 @@ def openai_agents() -> None:  # noqa: C901 - the framework's interfaces, each fi
     write("openai-agents.jsonl", records)
 
 
-def google_adk() -> None:
+def google_adk(name: str, content: str) -> None:
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = content
     memory, _ = tracer()
     from google.adk.agents import LlmAgent
     from google.adk.models import BaseLlm, LlmResponse
@@ -152,7 +159,87 @@ def google_adk() -> None:
             pass
 
     asyncio.run(run())
-    write("google-adk-without-content.console.jsonl", spans(memory))
+    write(name, spans(memory))
+
+
+def item(sku: str) -> str:
+    if sku == "C":
+        raise KeyError(f"no item {sku}")
+    return f"item {sku}"
+
+
+def strands(name: str, opt_in: str = "") -> None:
+    """With ``gen_ai_latest_experimental`` it writes today's names; with a list of what is shown, it hides the rest."""
+    os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = opt_in
+    memory, _ = tracer()
+    from strands import Agent, tool
+    from strands.models import Model
+
+    class Scripted(Model):
+        config = {"model_id": "scripted"}  # noqa: RUF012 - where the framework looks for the model's name
+
+        def update_config(self, **_: Any) -> None: ...
+
+        def get_config(self) -> dict[str, Any]:
+            return self.config
+
+        async def structured_output(self, *_: Any, **__: Any) -> Any:
+            yield {}
+
+        async def stream(self, messages: Any, *_: Any, **__: Any) -> Any:
+            turn = sum(message["role"] == "assistant" for message in messages)
+            skus = TURNS[turn] if turn < len(TURNS) else ()
+            yield {"messageStart": {"role": "assistant"}}
+            for sku in skus:
+                use = {"name": "lookup", "toolUseId": f"call-{sku}"}
+                yield {"contentBlockStart": {"start": {"toolUse": use}}}
+                yield {"contentBlockDelta": {"delta": {"toolUse": {"input": json.dumps({"sku": sku})}}}}
+                yield {"contentBlockStop": {}}
+            if not skus:
+                yield {"contentBlockStart": {"start": {}}}
+                yield {"contentBlockDelta": {"delta": {"text": "done"}}}
+                yield {"contentBlockStop": {}}
+            yield {"messageStop": {"stopReason": "tool_use" if skus else "end_turn"}}
+            usage = {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12}
+            yield {"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}
+
+    @tool
+    def lookup(sku: str) -> str:
+        """Look up an item."""
+        return item(sku)
+
+    Agent(name="shop", model=Scripted(), tools=[lookup], callback_handler=None)("What are A, B and C?")
+    write(name, spans(memory))
+
+
+def agent_framework(name: str, *, content: bool) -> None:
+    os.environ["ENABLE_SENSITIVE_DATA"] = str(content).lower()
+    memory, _ = tracer()
+    from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, Message, tool
+    from agent_framework.observability import ChatTelemetryLayer
+
+    class Scripted(FunctionInvocationLayer, ChatTelemetryLayer, BaseChatClient):
+        def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
+            async def reply() -> ChatResponse:
+                turn = sum(message.role == "assistant" for message in messages)
+                skus = TURNS[turn] if turn < len(TURNS) else ()
+                calls = [
+                    Content.from_function_call(call_id=f"call-{sku}", name="lookup", arguments={"sku": sku})
+                    for sku in skus
+                ]
+                said = Message(role="assistant", contents=calls or [Content.from_text("done")])
+                return ChatResponse(messages=[said], model="scripted")
+
+            return reply()
+
+    @tool(approval_mode="never_require")
+    def lookup(sku: str) -> str:
+        """Look up an item."""
+        return item(sku)
+
+    agent = Agent(client=Scripted(), name="shop", tools=[lookup])
+    asyncio.run(agent.run("What are A, B and C?", session=agent.create_session()))
+    write(name, spans(memory))
 
 
 def mini_swe_agent() -> None:
@@ -186,7 +273,15 @@ MAKERS = {
     "pydantic-ai": pydantic_ai,
     "pydantic-ai-v2": lambda: pydantic_ai(2, "pydantic-ai-v2.console.json"),
     "openai-agents": openai_agents,
-    "google-adk": google_adk,
+    "google-adk": lambda: google_adk("google-adk.console.jsonl", "SPAN_ONLY"),
+    "google-adk-without-content": lambda: google_adk("google-adk-without-content.console.jsonl", ""),
+    "strands": lambda: strands("strands.console.jsonl"),
+    "strands-latest": lambda: strands("strands-latest.console.jsonl", "gen_ai_latest_experimental"),
+    "strands-redacted": lambda: strands("strands-redacted.console.jsonl", "gen_ai_unredacted_attributes="),
+    "agent-framework": lambda: agent_framework("agent-framework.console.jsonl", content=True),
+    "agent-framework-without-content": lambda: agent_framework(
+        "agent-framework-without-content.console.jsonl", content=False
+    ),
     "mini-swe-agent": mini_swe_agent,
 }
 

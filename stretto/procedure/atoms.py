@@ -1,4 +1,4 @@
-"""Values and where they stand: atoms, paths, equality, and which values say something. Pure.
+"""Values and where they stand: atoms, paths, equality. Pure.
 
 An **atom** of a JSON value is a scalar in it, or an empty list or object, with its **path**: ``$.a[0].id``. A **general
 path** has ``[*]`` in the place of each index. Two tests of equality are kept apart on purpose: `same` is exact to the
@@ -21,7 +21,6 @@ from waggle.values import show_path
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stretto.compiler.settings import CompilerSettings
     from waggle.jsonvalue import JsonValue
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "exact",
     "fold",
     "general",
-    "is_distinctive",
     "is_empty",
     "key",
     "nodes",
@@ -160,26 +158,3 @@ def _is_word(character: str) -> bool:
 def is_empty(value: JsonValue) -> bool:
     """Whether a value is an empty text, list or object."""
     return value in ("", [], {}) and not isinstance(value, bool | int | float)
-
-
-def is_distinctive(value: JsonValue, settings: CompilerSettings) -> bool:
-    """Whether an accidental match with a value is unlikely, by its type.
-
-    An integer from `distinct_int_min` on, a number with four digits or more from the first to the last that is not
-    zero, a text of `distinct_str_min` characters or one less with a digit among them. What a schema lists as one of a
-    few values is never distinctive: that is for the caller to know.
-    """
-    if isinstance(value, bool) or value is None:
-        return False
-    if isinstance(value, int):
-        return abs(value) >= settings.distinct_int_min
-    if isinstance(value, float):
-        digits = "".join(character for character in repr(value).partition("e")[0] if character.isdigit()).strip("0")
-        return len(digits) >= _FLOAT_DIGITS
-    if isinstance(value, str):
-        least = settings.distinct_str_min
-        return len(value) >= least or (len(value) == least - 1 and any(character.isdigit() for character in value))
-    return False
-
-
-_FLOAT_DIGITS: Final = 4
