@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.compiler import declared
 from stretto.compiler.declared import Declared, declared_from_data, read_declared
 from stretto.compiler.model import UNLOGGED, Effect
 from stretto.compiler.reading import raw_tool, read_recorded, value_of_result
@@ -268,12 +270,17 @@ def test_a_file_of_declarations_is_toml_or_json(tmp_path: Path) -> None:
     assert isinstance(read_declared(toml), Declared)
 
 
-def test_the_example_of_the_module_is_one(tmp_path: Path) -> None:
-    import stretto.compiler.declared as module
+def examples() -> list[str]:
+    """The example of the module, and that of the documentation."""
+    told = str(declared.__doc__).partition("::\n\n")[2].partition("\n\nNot responsible")[0]
+    documented = (ROOT / "docs" / "file-formats.md").read_text(encoding="utf-8")
+    return [told.replace("\n    ", "\n").strip(), *re.findall(r"```toml\n(stretto_tools.*?)```", documented, re.DOTALL)]
 
-    text = str(module.__doc__).partition("::\n\n    stretto")[2].partition("\n\nNot responsible")[0]
+
+@pytest.mark.parametrize("text", examples(), ids=["module", "documentation"])
+def test_the_examples_are_files_of_declarations(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tools.toml"
-    path.write_text("stretto" + text.replace("\n    ", "\n"), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     found = read_declared(path)
     assert set(found.tools) == {"get_order", "login", "refund", "show_tool"}
     assert found.links[0].argument == ("shop.refund", "$.payment_id")
