@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from stretto.compiler.binding import BindingClass
@@ -198,8 +199,22 @@ class _Labeller:
     # --- what is not -------------------------------------------------------------------------------------------------
 
     def _shown(self, call: Call) -> bool:
-        """Whether a distinctive value of a call's output stands in the answer, and did not come with its arguments."""
-        return bool(self._run.tracing.shown(call))
+        """Whether the answer says a distinctive value of a call's output that no call with an effect shows as well.
+
+        What such a call was given or has returned is known without this one, since it has to be made.
+        """
+        return any(atoms.key(value) not in self._known for value in self._run.tracing.shown(call).values())
+
+    @cached_property
+    def _known(self) -> set[bytes]:
+        """The values of the calls that change something, arguments and outputs."""
+        found: set[bytes] = set()
+        for call in self._run.trace.calls:
+            if call.ok and call.effect.changes:
+                output = None if isinstance(call.output, Unlogged) else call.output
+                found |= {atoms.key(value) for value in atoms.arguments(call.args).values()}
+                found |= {atoms.key(value) for _, value in atoms.atoms(output)}
+        return found
 
     def _is_dead(self, call: Call) -> bool:
         if call.discovery and not self._appears(call):

@@ -102,7 +102,7 @@ class Tracing:
         self._args = {call.index: atoms.arguments(call.args) for call in trace.calls}
         self._given = {index: {atoms.key(value) for value in args.values()} for index, args in self._args.items()}
         self._first = dict(self._firsts())
-        self._shown: dict[int, frozenset[str]] = {}
+        self._shown: dict[int, dict[str, JsonValue]] = {}
 
     def _firsts(self) -> Iterator[tuple[int, int]]:
         """For each successful call, the first of those that are equal to it, output included."""
@@ -130,14 +130,14 @@ class Tracing:
             found[argument.call.index].append(argument)
         return {index: tuple(each) for index, each in found.items()}
 
-    def shown(self, call: Call) -> frozenset[str]:
-        """The exact paths in a call's output whose distinctive values the answer says and its arguments do not."""
+    def shown(self, call: Call) -> dict[str, JsonValue]:
+        """The distinctive values in a call's output that the answer says and its arguments do not, by exact path."""
         found = self._shown.get(call.index)
         if found is None:
-            found = self._shown[call.index] = frozenset(self._in_answer(call))
+            found = self._shown[call.index] = dict(self._in_answer(call))
         return found
 
-    def _in_answer(self, call: Call) -> Iterator[str]:
+    def _in_answer(self, call: Call) -> Iterator[tuple[str, JsonValue]]:
         answer = self.trace.answer
         if isinstance(call.output, Unlogged) or not answer:
             return
@@ -146,7 +146,7 @@ class Tracing:
             if self._settings.is_distinctive(value):
                 first = _WORDS.search(atoms.fold(atoms.shown(value)))
                 if first and first[0] in words and atoms.said(value, answer) and not self._carries(call, value):
-                    yield path
+                    yield path, value
 
     def failed(self, call: Call, value: JsonValue) -> tuple[Candidate, ...]:
         """The failed calls before a call whose output holds its value."""
