@@ -58,6 +58,7 @@ class _Asked:
         journal: of the run; None for none.
         person: who is asked; None for nobody.
         not_made: calls of the journal that somebody has found not to have been made.
+        made: those that somebody has found to have been made, with what they returned.
         changed: whether it may run although tools have changed.
         seconds: longest wait for one call.
     """
@@ -71,6 +72,7 @@ class _Asked:
     journal: Path | None = None
     person: TerminalPerson | None = None
     not_made: tuple[str, ...] = ()
+    made: dict[str, JsonValue] = field(default_factory=dict)
     changed: bool = False
     seconds: float = _SECONDS
 
@@ -88,7 +90,9 @@ class _Asked:
 
     def opened(self, digest: str, inputs: dict[str, JsonValue]) -> Journal | None:
         """The journal of the run; None where none is kept."""
-        return open_journal(self.journal, digest, inputs, not_made=self.not_made) if self.journal else None
+        if self.journal is None:
+            return None
+        return open_journal(self.journal, digest, inputs, not_made=self.not_made, made=self.made)
 
     def has_secret(self, name: str) -> bool:
         """Whether a secret is there."""
@@ -129,6 +133,12 @@ def _variable(secret: str) -> str:
     help="Keep a journal, and take up the run that it is of: no change is made twice.",
 )
 @click.option(
+    "--made",
+    multiple=True,
+    metavar="CALL=OUTPUT",
+    help="A call that an earlier attempt began, and that you have found to have been made, with what it returned.",
+)
+@click.option(
     "--not-made",
     multiple=True,
     metavar="CALL",
@@ -160,6 +170,7 @@ def _command(
     more: tuple[str, ...],
     secrets: tuple[str, ...],
     journal: Path | None,
+    made: tuple[str, ...],
     not_made: tuple[str, ...],
     no_person: bool,
     changed: bool,
@@ -177,13 +188,14 @@ def _command(
     asked = _Asked(
         path,
         read_any(path),
-        {**_file_inputs(inputs), **_inputs(given)},
+        {**_file_inputs(inputs), **_values(given, "--input")},
         ticket,
         _servers(command, more),
         dict(_pair(each, "--secret") for each in secrets),
         journal,
         None if no_person else TerminalPerson(),
         not_made,
+        _values(made, "--made"),
         changed,
         timeout,
     )
@@ -242,10 +254,10 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     return name, value
 
 
-def _inputs(given: Sequence[str]) -> dict[str, JsonValue]:
+def _values(given: Sequence[str], option: str) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for each in given:
-        name, text = _pair(each, "--input")
+        name, text = _pair(each, option)
         try:
             found[name] = jsonvalue.loads(text)
         except ValueError:

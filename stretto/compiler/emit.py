@@ -385,7 +385,7 @@ class _Emitter:
             runs = self._analysis.occurrences(key)
             shown = [_shown(run, key) for run in runs]
             for path in sorted(set.intersection(*shown), key=lambda each: (each.count("."), each)):
-                name = path.rpartition(".")[2] or "output"
+                name = path.rpartition(".")[2] if "." in path else "output"
                 name = name if name not in found else f"{key.rpartition('#')[0].rpartition('.')[2]}_{name}"
                 found.setdefault(name, graph.Output(name=name, source=graph.Source(node=key, path=path)))
         return [found[name] for name in sorted(found)]

@@ -136,7 +136,12 @@ def _arguments(make: Make) -> JsonObject:
 
 
 def open_journal(
-    path: Path, digest: str, inputs: Mapping[str, JsonValue], *, not_made: Collection[str] = ()
+    path: Path,
+    digest: str,
+    inputs: Mapping[str, JsonValue],
+    *,
+    not_made: Collection[str] = (),
+    made: Mapping[str, JsonValue] | None = None,
 ) -> Journal:
     """Begin a run's journal, or take up the one that is there.
 
@@ -145,6 +150,7 @@ def open_journal(
         digest: of the procedure.
         inputs: of the run.
         not_made: ids of calls that were begun, and that somebody has found not to have been made: they are made again.
+        made: ids of calls that were begun, and that somebody has found to have been made, with what they returned.
 
     Raises:
         RunError: the file is of another procedure or other inputs, or is no journal; or the run had come to its end.
@@ -162,11 +168,14 @@ def open_journal(
     if not events or events[0] != head:
         raise RunError(str(path), "it is the journal of another procedure, or of other inputs; name another file")
     journal = _taken_up(path, events[1:])
-    for name in not_made:
+    found = made or {}
+    for name in (*not_made, *found):
         if name not in journal.begun or name in journal.ended:
             known = ", ".join(sorted(set(journal.begun) - set(journal.ended))) or "none"
-            raise RunError(str(path), f"{name} is no call of which it is not known; there are: {known}")
+            raise RunError(str(path), f"{name} is no call that is in doubt; there are: {known}")
+    for name in not_made:
         del journal.begun[name]
+    journal.ended.update({name: Done(ok=True, output=output) for name, output in found.items()})
     return journal
 
 
