@@ -67,5 +67,6 @@ def main(numbers: str, path: str, place: str, *command: str) -> int:
 
 if __name__ == "__main__":
     if len(sys.argv) < 4:  # noqa: PLR2004 - three words at least
-        sys.exit(__doc__)
+        print(__doc__)
+        sys.exit()
     sys.exit(main(*sys.argv[1:]))
