@@ -340,9 +340,10 @@ class Classifier:
         """The list whose elements are the values, all and in order, in every trace."""
         found: set[tuple[str, str]] | None = None
         for run in runs:
-            values = [atoms.key(value) for value in run.element_values(key, path)]
+            given = run.element_values(key, path)
+            values = [atoms.key(value) for value in given]
             here = set()
-            for candidate in run.tracing.candidates(run.by_key[key].first, run.element_values(key, path)[0]):
+            for candidate in run.tracing.candidates(run.by_key[key].first, given[0]) if given else ():
                 for exact in candidate.paths:
                     place = run.place(candidate.call.index, exact)
                     if place is None or "[" not in place[1]:

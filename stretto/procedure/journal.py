@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from stretto.procedure.engine import Ask, Ending, Make
+    from stretto.procedure.engine import Ask, Make
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Journal", "NoJournal", "open_journal"]
+__all__ = ["FINISHED", "Journal", "NoJournal", "open_journal"]
+
+#: How a run ends that came to its end.
+FINISHED: Final = "finished"
 
 _VERSION: Final = 1
 _BYTES: Final = 256 * 1024 * 1024  #: largest journal that is read
@@ -53,8 +56,8 @@ class NoJournal:
     def answer(self, ask: Ask, answer: Answer) -> None:
         """A question has been answered."""
 
-    def close(self, ending: Ending) -> None:
-        """The run has ended."""
+    def close(self, how: str) -> None:
+        """The run has ended: `FINISHED`, or why it stopped."""
 
 
 @dataclass
@@ -119,10 +122,9 @@ class Journal(NoJournal):
         if answer.given:
             self._write({"asked": ask.id, "answer": redact_value(answer.value)})
 
-    def close(self, ending: Ending) -> None:
+    def close(self, how: str) -> None:
         """Write how the run ended. One that stopped may be taken up again."""
-        stopped = ending.escalation
-        self._write({"ended": stopped.reason if stopped is not None else "finished"})
+        self._write({"ended": how})
 
     def _write(self, event: JsonObject, *, durable: bool = False) -> None:
         files.append_line(self.path, jsonvalue.dumps(event), durable=durable)
@@ -172,7 +174,7 @@ def _taken_up(path: Path, events: list[JsonObject]) -> Journal:
                     journal.begun.pop(name, None)  # it failed, and is tried again
             case {"asked": str(name), "answer": value}:
                 journal.answers[name] = Answer(value)
-            case {"ended": "finished"}:
+            case {"ended": str(how)} if how == FINISHED:
                 raise RunError(str(path), "the run has come to its end; name another file for another one")
     return journal
 

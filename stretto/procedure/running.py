@@ -1,6 +1,6 @@
 """Drives a run: makes the calls, asks the people, keeps the journal. The edge around `stretto.procedure.engine`.
 
-Sync and async, with one course between them (`_course`): a request is answered from the journal where it can be, and
+Sync and async, with one course between them (`course`): a request is answered from the journal where it can be, and
 handed on where it cannot.
 """
 
@@ -11,10 +11,11 @@ import inspect
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from stretto.procedure.engine import Answer, Ask, Calls, Done, Ending, Escalation, play
-from stretto.procedure.journal import NoJournal
+from stretto.procedure.journal import FINISHED, NoJournal
+from stretto.procedure.trees.running import play_trees
 from waggle import jsonvalue
 from waggle.redact import is_masked
 from waggle.values import read_result
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
     from stretto.procedure.engine import Make, Reply, Request
     from stretto.procedure.graph import Procedure
+    from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Chooser", "Person", "Ran", "Verdict", "arun", "done_of", "run"]
+__all__ = ["Chooser", "Person", "Ran", "Verdict", "adrive", "course", "done_of", "drive", "tree_course"]
 
 
 class Verdict(StrEnum):
@@ -60,12 +62,14 @@ class Ran:
         outputs: what the procedure gives, by name.
         calls: that were made or taken from the journal, in order, with what came of them.
         escalation: why it stopped; None when it came to its end.
+        check: of a tree procedure, the probe that checked the outcome and what it returned; None without one.
     """
 
     verdict: Verdict
     outputs: JsonObject
     calls: tuple[tuple[Make, Done], ...]
     escalation: Escalation | None = None
+    check: tuple[str, str] | None = None
 
 
 class _Stopped(Exception):
@@ -76,24 +80,48 @@ class _Stopped(Exception):
         self.says = says
 
 
-def _course(
-    procedure: Procedure, inputs: Mapping[str, JsonValue], secret: Callable[[str], str], journal: NoJournal
+def course(
+    procedure: Procedure,
+    inputs: Mapping[str, JsonValue],
+    secret: Callable[[str], str],
+    journal: NoJournal | None = None,
 ) -> Generator[Request, Reply, Ran]:
-    """The run as whoever makes the calls sees it: only what the journal does not know is asked for."""
+    """A run as whoever makes the calls sees it: only what the journal does not know is asked for; for `drive`."""
+    journal = journal or NoJournal()
     made: list[tuple[Make, Done]] = []
     try:
-        ending = yield from _played(play(procedure, inputs, secret), journal, made)
+        ending = yield from _journalled(play(procedure, inputs, secret), journal, made)
     except _Stopped as stop:
         escalation = Escalation(procedure.name, stop.make.node, stop.reason, stop.says)
         ending = Ending({}, tuple(made), escalation)
-    journal.close(ending)
-    verdict = Verdict.RESOLVED if ending.escalation is None else Verdict.HAND_BACK
-    return Ran(verdict, ending.outputs, ending.made, ending.escalation)
+    stopped = ending.escalation
+    journal.close(stopped.reason if stopped is not None else FINISHED)
+    verdict = Verdict.RESOLVED if stopped is None else Verdict.HAND_BACK
+    return Ran(verdict, ending.outputs, ending.made, stopped)
 
 
-def _played(
-    playing: Generator[Request, Reply, Ending], journal: NoJournal, made: list[tuple[Make, Done]]
-) -> Generator[Request, Reply, Ending]:
+def tree_course(
+    procedure: TreeProcedure, ticket: str, journal: NoJournal | None = None
+) -> Generator[Request, Reply, Ran]:
+    """The same of a tree procedure, which is given a ticket."""
+    journal = journal or NoJournal()
+    made: list[tuple[Make, Done]] = []
+    try:
+        ending = yield from _journalled(play_trees(procedure, ticket), journal, made)
+    except _Stopped as stop:
+        escalation = Escalation(procedure.domain, stop.make.node, stop.reason, stop.says)
+        journal.close(stop.reason)
+        return Ran(Verdict.HAND_BACK, {}, tuple(made), escalation)
+    journal.close(FINISHED)
+    return Ran(Verdict(ending.verdict), {}, ending.made, None, ending.check)
+
+
+_Ending = TypeVar("_Ending")
+
+
+def _journalled(
+    playing: Generator[Request, Reply, _Ending], journal: NoJournal, made: list[tuple[Make, Done]]
+) -> Generator[Request, Reply, _Ending]:
     try:
         request = next(playing)
         while True:
@@ -104,7 +132,7 @@ def _played(
                 made += zip(request.makes, done, strict=True)
                 request = playing.send(done)
     except StopIteration as stop:
-        ending: Ending = stop.value
+        ending: _Ending = stop.value
         return ending
 
 
@@ -138,69 +166,58 @@ def _calls(request: Calls, journal: NoJournal) -> Generator[Request, Reply, list
     return [found[make.id] for make in request.makes]
 
 
-def run(
-    procedure: Procedure,
-    inputs: Mapping[str, JsonValue],
+def drive(
+    running: Generator[Request, Reply, Ran],
     call: Callable[[Make], Done],
     *,
-    secret: Callable[[str], str],
     person: Person | None = None,
     chooser: Chooser | None = None,
-    journal: NoJournal | None = None,
     side_by_side: int = 1,
 ) -> Ran:
-    """Run a procedure.
+    """Drive a run to its end.
 
     Args:
-        procedure: sound, see `stretto.procedure.checks`.
-        inputs: by name; see `stretto.procedure.readiness` for what they must be.
+        running: `course` or `tree_course`.
         call: makes a call; what it raises is a failed call.
-        secret: gives a secret by its name.
         person: is asked what only a person may decide; without one such a question stops the run.
         chooser: answers the closed questions of a model; without one such a question stops the run.
-        journal: of the run; by default nothing is kept.
         side_by_side: reads that are made at once.
     """
-    course = _course(procedure, inputs, secret, journal or NoJournal())
     try:
-        request = next(course)
+        request = next(running)
         while True:
             if isinstance(request, Ask):
-                request = course.send(_asked(request, person, chooser))
+                request = running.send(_asked(request, person, chooser))
             elif len(request.makes) > 1 and side_by_side > 1:
                 with ThreadPoolExecutor(side_by_side) as pool:
                     done = list(pool.map(lambda make: _made(call, make), request.makes))
-                request = course.send(done)
+                request = running.send(done)
             else:
-                request = course.send([_made(call, make) for make in request.makes])
+                request = running.send([_made(call, make) for make in request.makes])
     except StopIteration as stop:
         ran: Ran = stop.value
         return ran
 
 
-async def arun(
-    procedure: Procedure,
-    inputs: Mapping[str, JsonValue],
+async def adrive(
+    running: Generator[Request, Reply, Ran],
     call: Callable[[Make], Awaitable[Done]],
     *,
-    secret: Callable[[str], str],
     person: Person | None = None,
     chooser: Chooser | None = None,
-    journal: NoJournal | None = None,
 ) -> Ran:
-    """Run a procedure where calls are awaited; independent reads are made at once. See `run`.
+    """Drive a run where calls are awaited; independent reads are made at once. See `drive`.
 
     A person is asked on a thread, so that nothing else waits.
     """
-    course = _course(procedure, inputs, secret, journal or NoJournal())
     try:
-        request = next(course)
+        request = next(running)
         while True:
             if isinstance(request, Ask):
-                request = course.send(await asyncio.to_thread(_asked, request, person, chooser))
+                request = running.send(await asyncio.to_thread(_asked, request, person, chooser))
             else:
                 makes = request.makes
-                request = course.send(await asyncio.gather(*(_amade(call, make) for make in makes)))
+                request = running.send(await asyncio.gather(*(_amade(call, make) for make in makes)))
     except StopIteration as stop:
         ran: Ran = stop.value
         return ran

@@ -16,9 +16,9 @@ from stretto.procedure.checks import faults
 from stretto.procedure.contracts import listed_contract
 from stretto.procedure.engine import Answer, Ask, Done, Make
 from stretto.procedure.file import digest_of
-from stretto.procedure.journal import open_journal
+from stretto.procedure.journal import Journal, open_journal
 from stretto.procedure.readiness import not_ready, stale
-from stretto.procedure.running import Ran, Verdict, arun, run
+from stretto.procedure.running import Ran, Verdict, adrive, course, drive
 from stretto.procedure.values import insert
 from tests.stretto.compiler.stories import SHOP, Story, refunds
 from tests.stretto.compiler.test_abstain import pay, search
@@ -67,8 +67,11 @@ def refund_shop(**more: Any) -> Shop:
 INPUTS: dict[str, Any] = {"order_id": "A-8001", "to": "per@example.com"}
 
 
-def play(procedure: graph.Procedure, shop: Shop, inputs: Any = None, **more: Any) -> Ran:
-    return run(procedure, INPUTS if inputs is None else inputs, shop, secret=lambda name: f"the {name}", **more)
+def play(
+    procedure: graph.Procedure, shop: Shop, inputs: Any = None, journal: Journal | None = None, **more: Any
+) -> Ran:
+    given = INPUTS if inputs is None else inputs
+    return drive(course(procedure, given, lambda name: f"the {name}", journal), shop, **more)
 
 
 def test_a_run_makes_the_calls_with_the_values_of_this_request() -> None:
@@ -220,7 +223,7 @@ def test_a_run_that_broke_off_goes_on_and_never_repeats_a_change(tmp_path: Path,
         return shop(make)
 
     with pytest.raises(_DiedError):
-        run(procedure, INPUTS, dying, secret=lambda _: "s", journal=open_journal(path, digest, INPUTS))
+        drive(course(procedure, INPUTS, lambda _: "s", open_journal(path, digest, INPUTS)), dying)
     assert "tk_new1" not in path.read_text()
     again = play(procedure, shop, journal=open_journal(path, digest, INPUTS))
     names = shop.names()
@@ -302,7 +305,8 @@ def test_reads_that_do_not_depend_on_each_other_are_made_at_once() -> None:
             await together.wait()
         return Done(ok=True, output={"a": "1", "b": "2"})
 
-    assert asyncio.run(arun(procedure, {"order_id": "A-9999"}, call, secret=str)).verdict is Verdict.RESOLVED
+    running = course(procedure, {"order_id": "A-9999"}, str)
+    assert asyncio.run(adrive(running, call)).verdict is Verdict.RESOLVED
 
 
 def test_a_graph_that_does_not_fit_together_has_faults() -> None:
