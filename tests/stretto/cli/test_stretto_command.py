@@ -40,9 +40,7 @@ REFERENCE = ROOT / "docs" / "cli-stretto.md"
 
 
 def commands() -> dict[str, click.Command]:
-    context = click.Context(cli)
-    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
-    return {name: command for name, command in found.items() if command}
+    return dict(all_commands(cli, click.Context(cli)))
 
 
 def test_the_reference_is_what_the_commands_say() -> None:
