@@ -65,9 +65,7 @@ procedure.add_command(route)
 @click.option("--svg", "picture", type=_FILE, metavar="FILE", help="Draw the graph, too: FILE, which is replaced.")
 @options.dry_run
 @options.as_json
-def show(
-    *, path: Path, markdown: bool, only_graph: bool, picture: Path | None, dry_run: bool, as_json: bool
-) -> int:
+def show(*, path: Path, markdown: bool, only_graph: bool, picture: Path | None, dry_run: bool, as_json: bool) -> int:
     """Show a procedure to its reviewer.
 
     What it changes, what it asks for, each step in order with its effect and where every argument comes from, what it
@@ -132,7 +130,11 @@ def diff(*, old: Path, new: Path, markdown: bool, as_json: bool) -> int:
 @click.argument("path", type=_FILE, metavar="FILE")
 @click.option("--tools", type=_FILE, metavar="FILE", help="What a server answered to tools/list, as JSON.")
 @click.option(
-    "--server", "more", multiple=True, metavar="[NAME=]URL", help="A server over HTTP, with a name where several are used."
+    "--server",
+    "more",
+    multiple=True,
+    metavar="[NAME=]URL",
+    help="A server over HTTP, with a name where several are used.",
 )
 @options.as_json
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- SERVER...]")

@@ -44,7 +44,9 @@ _SAID: Final = {
 )
 @click.option("--person", is_flag=True, help="There is a person who can be asked. Default: nobody is there.")
 @click.option(
-    "--relaxed", is_flag=True, help="Procedures that only read take requests with the words of their members in any order."
+    "--relaxed",
+    is_flag=True,
+    help="Procedures that only read take requests with the words of their members in any order.",
 )
 @options.as_json
 @click.argument("request")
@@ -54,8 +56,8 @@ def route(*, directory: Path, person: bool, relaxed: bool, as_json: bool, reques
     `route`: it passes three gates, and the inputs that it says are printed. `suggest`: it is like a procedure's
     requests, and a gate failed. `fallback`: it is like none. Always with the numbers and with what failed.
     """
-    candidates, foreign, without = read_candidates(directory)
-    found = Router(candidates, foreign=foreign, relaxed=relaxed).route(
+    candidates, others, without = read_candidates(directory)
+    found = Router(candidates, others=others, relaxed=relaxed).route(
         request, has_secret=lambda name: variable_of(name) in os.environ, person=person
     )
     for name in without:
@@ -115,4 +117,7 @@ def _text(found: Routed) -> list[str]:
     if found.other:
         lines.append(f"similarity to {found.other} {found.other_similarity:.2f}, margin {found.margin:.2f}")
     lines += [f"failed: {gate}: {says}" for gate, says in found.reasons]
-    return [*lines, *(f"input {name}: {jsonvalue.dumps(value).decode()}" for name, value in sorted(found.inputs.items()))]
+    return [
+        *lines,
+        *(f"input {name}: {jsonvalue.dumps(value).decode()}" for name, value in sorted(found.inputs.items())),
+    ]

@@ -33,7 +33,9 @@ def _lines(block: Block) -> Iterator[str]:
                 yield f"* {_said(line)}"
                 yield from (f"    {_said(each)}" for each in below)
         case Table(head, rows):
-            yield _render.table([_render.Column(title) for title in head], [[_said(cell) for cell in row] for row in rows])
+            yield _render.table(
+                [_render.Column(title) for title in head], [[_said(cell) for cell in row] for row in rows]
+            )
         case _:
             return
 

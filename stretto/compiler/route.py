@@ -11,30 +11,29 @@ That words and values stand in the same places is stricter than to compare the w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from stretto.compiler.embed import TfidfEmbedder, similarity
-from stretto.compiler.settings import CompilerSettings
+from stretto.compiler.calibration import apart, at_least, calibrate, foreign, grouped, nearest
+from stretto.compiler.embed import TfidfEmbedder, unit
+from stretto.compiler.settings import number_of
 from stretto.compiler.slots import Read, Shaped, Slot, SlotReader, checked, parts_of, placed, tokens
 from stretto.procedure.file import digest_of
 from stretto.procedure.readiness import not_ready
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from stretto.compiler.embed import Embedder, Vector
+    from stretto.compiler.calibration import Calibration, Group, Unit
+    from stretto.compiler.embed import Embedder
     from stretto.compiler.requests import Requests
     from stretto.compiler.slots import InputReader, Part
     from stretto.procedure.graph import Contract, Procedure
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Calibration", "Candidate", "Gate", "Routed", "Router", "Verdict", "calibrate"]
-
-_DIGITS: Final = 12  # two similarities that agree in so many decimals are equal
+__all__ = ["Candidate", "Gate", "Routed", "Router", "Verdict"]
 
 
 class Verdict(StrEnum):
@@ -51,43 +50,6 @@ class Gate(StrEnum):
     SIMILARITY = "similarity"
     WORDS = "words"
     READINESS = "readiness"
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """From which similarity on requests are a procedure's.
-
-    Attributes:
-        threshold: that similarity.
-        lowest: of its members to the member next to each, the lowest; 0 with one member.
-        foreign: the highest similarity of any other intent's request to one of its members; 0 without others.
-    """
-
-    threshold: float
-    lowest: float
-    foreign: float
-
-    @property
-    def separable(self) -> bool:
-        """Whether its own requests are at the threshold; else it is never routed to by itself."""
-        return _at_least(self.lowest, self.threshold)
-
-
-def calibrate(members: Sequence[float], foreign: Sequence[float], *, floor: float, margin: float) -> Calibration:
-    """The threshold of a procedure: the floor, or the margin above the nearest request of any other intent.
-
-    Args:
-        members: for each of its requests, the similarity to the nearest other of its requests.
-        foreign: similarities of other intents' requests to its own.
-        floor: smallest threshold.
-        margin: how much nearer its own requests have to be.
-    """
-    nearest = max(foreign, default=0.0)
-    return Calibration(max(floor, nearest + margin), min(members, default=0.0), nearest)
-
-
-def _at_least(one: float, other: float) -> bool:
-    return round(one, _DIGITS) >= round(other, _DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +94,7 @@ class _Known:
     """A candidate with what was computed of it."""
 
     candidate: Candidate
-    vectors: tuple[Vector, ...]
+    vectors: tuple[Unit, ...]
     calibration: Calibration
     floor: float
     margin: float
@@ -148,7 +110,7 @@ class Router:
 
     Args:
         candidates: with different names.
-        foreign: requests of intents without a procedure, which no procedure is to take for its own.
+        others: requests of intents without a procedure, which no procedure is to take for its own.
         embedder: makes vectors of requests; fitted to all of them.
         reader: reads inputs; by default the shapes of values and the words before them do. What a reader answers is
             checked against the request.
@@ -159,48 +121,32 @@ class Router:
         self,
         candidates: Sequence[Candidate],
         *,
-        foreign: Sequence[Requests] = (),
+        others: Sequence[Requests] = (),
         embedder: Embedder | None = None,
         reader: InputReader | None = None,
         relaxed: bool = False,
     ) -> None:
         ordered = sorted(candidates, key=lambda each: each.procedure.name)
-        everything = [*(each.requests for each in ordered), *foreign]
+        everything = [*(each.requests for each in ordered), *others]
         said = [member.text for each in everything for member in each.members for _ in range(member.traces)]
         self._embedder = (embedder or TfidfEmbedder()).fitted(said)
         self._reader = reader
         self._relaxed = relaxed
-        texts = [dict.fromkeys(member.text for member in each.members) for each in everything]
-        vectors = [tuple(self._embedder.embed([*each])) for each in texts]
-        self._known = tuple(self._know(each, number, texts, vectors) for number, each in enumerate(ordered))
+        groups = [grouped(each, self._embedder) for each in everything]
+        found = foreign(groups, len(ordered))
+        self._known = tuple(map(self._know, ordered, groups, found))
 
-    def _know(
-        self,
-        candidate: Candidate,
-        number: int,
-        texts: Sequence[Mapping[str, None]],
-        vectors: Sequence[Sequence[Vector]],
-    ) -> _Known:
-        floor = _setting(candidate.procedure, "router_floor")
-        margin = _setting(candidate.procedure, "router_margin")
-        own = vectors[number]
-        others = [vector for index, each in enumerate(vectors) if index != number for vector in each]
-        counts = dict.fromkeys(texts[number], 0)
-        for member in candidate.requests.members:
-            counts[member.text] += member.traces
-        nearest = [
-            1.0 if many > 1 and _is_something(own[at]) else _nearest(own[at], [*own[:at], *own[at + 1 :]])
-            for at, many in enumerate(counts.values())
-        ]
-        foreign = [_nearest(vector, own) for vector in others]
+    def _know(self, candidate: Candidate, group: Group, others: Sequence[float]) -> _Known:
+        floor = number_of(candidate.procedure.compiled.settings, "router_floor")
+        margin = number_of(candidate.procedure.compiled.settings, "router_margin")
         members = tuple(member.read for member in candidate.requests.members)
         return _Known(
             candidate,
-            tuple(own),
-            calibrate(nearest, foreign, floor=floor, margin=margin),
+            tuple(vector for vector, _ in group),
+            calibrate(apart(group), others, floor=floor, margin=margin),
             floor,
             margin,
-            _setting(candidate.procedure, "unseen_max"),
+            number_of(candidate.procedure.compiled.settings, "unseen_max"),
             members,
             SlotReader(members),
         )
@@ -227,9 +173,9 @@ class Router:
             contracts: of the tools that are there now; None where they are not known, and are compared when it runs.
         """
         given = tokens(request)
-        vector = self._embedder.embed([" ".join(token.word for token in given if not token.shape)])[0]
+        vector = unit(self._embedder.embed([" ".join(token.word for token in given if not token.shape)])[0])
         ranked = sorted(
-            ((_nearest(vector, known.vectors), known) for known in self._known),
+            ((nearest(vector, known.vectors), known) for known in self._known),
             key=lambda each: (-each[0], each[1].candidate.procedure.name),
         )
         if not ranked or ranked[0][0] <= 0:
@@ -244,7 +190,7 @@ class Router:
                 for each in _unready(known, found, has_secret=has_secret, person=person, contracts=contracts)
             ),
         )
-        like = _at_least(near, known.floor)
+        like = at_least(near, known.floor)
         return Routed(
             verdict=Verdict.ROUTE if not reasons else Verdict.SUGGEST if like else Verdict.FALLBACK,
             procedure=known.candidate.procedure.name,
@@ -315,9 +261,9 @@ def _unlike(near: float, next_: float, known: _Known) -> Iterator[str]:
             f"not_separable: its own requests are as far apart as {calibration.lowest:.2f}, "
             f"and a threshold of {calibration.threshold:.2f} keeps others out"
         )
-    if not _at_least(near, calibration.threshold):
+    if not at_least(near, calibration.threshold):
         yield f"similarity {near:.2f}, below {calibration.threshold:.2f}"
-    if not _at_least(near, next_ + known.margin):
+    if not at_least(near, next_ + known.margin):
         yield f"similarity {near:.2f}, and {next_:.2f} to another procedure"
 
 
@@ -335,19 +281,5 @@ def _unready(
     yield from found.refused
     yield from not_ready(procedure, found.values, has_secret=has_secret, person=person, contracts=contracts)
     if procedure.changes() and procedure.compiled.unseen > known.unseen_max:
-        yield f"the chance of a way that nobody has seen is {procedure.compiled.unseen:.2f}, above {known.unseen_max:.2f}"
-
-
-def _nearest(vector: Vector, others: Sequence[Vector]) -> float:
-    return max((similarity(vector, each) for each in others), default=0.0)
-
-
-def _is_something(vector: Vector) -> bool:
-    numbers = vector.values() if isinstance(vector, Mapping) else vector
-    return any(numbers)
-
-
-def _setting(procedure: Procedure, name: str) -> float:
-    given = procedure.compiled.settings.get(name)
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number else float(getattr(CompilerSettings(), name))
+        unseen = procedure.compiled.unseen
+        yield f"the chance of a way that nobody has seen is {unseen:.2f}, above {known.unseen_max:.2f}"

@@ -8,16 +8,15 @@ be read without a model; whatever is not told apart is left open. Values keep th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from stretto.procedure import atoms
 from stretto.procedure.readiness import input_faults
 from stretto.procedure.shapes import fits, shape_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from stretto.procedure.graph import InputSpec
     from waggle.jsonvalue import JsonValue
@@ -41,8 +40,8 @@ __all__ = [
 QUOTED: Final = "quoted"
 
 _TOKEN: Final = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|(\S+)")
-_LEADING: Final = "([{<'\"‘“`«¿¡"
-_TRAILING: Final = ")]}>'\"’”`»,;:.!?…"
+_LEADING: Final = "([{<'\"`\u2018\u201c\u00ab\u00bf\u00a1"  # and what opens a quotation, or a Spanish sentence
+_TRAILING: Final = ")]}>'\"`,;:.!?\u2019\u201d\u00bb\u2026"
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d*)")
 _DECIMAL: Final = re.compile(r"-?(?:0|[1-9]\d*)\.\d+")
 
@@ -192,43 +191,43 @@ class InputReader(Protocol):
 
 
 class SlotReader:
-    """Reads inputs by the shape of their values and the word before them, both as members of an intent had them.
+    """Reads inputs by the shape of their values and the words before them, both as members of an intent had them.
 
-    An input is read where one token fits, or one of those that fit follows a word that stood before it in a member; a
-    token is one input's. An input of a list, of words without a shape, of truth or of objects is not read.
+    An input is read where one token fits, or where one of those that fit follows more of the words that stood before it
+    in a member than any other does; a token is one input's, by the same rule. An input of a list, of words without a
+    shape, of truth or of objects is not read.
 
     Args:
         members: of the intent, as parts.
     """
 
     def __init__(self, members: Sequence[Sequence[Part]]) -> None:
-        self._before: dict[str, set[str]] = {}
+        self._before: dict[str, set[tuple[str, ...]]] = {}
         quoted: dict[str, list[bool]] = {}
         for member in members:
             for number, part in enumerate(member):
                 if isinstance(part, Slot):
-                    self._before.setdefault(part.name, set()).add(_word(member, number - 1))
+                    before = _before([each if isinstance(each, str) else _VALUE for each in member[:number]])
+                    self._before.setdefault(part.name, set()).add(before)
                     quoted.setdefault(part.name, []).append(part.quoted)
         self._quoted = {name for name, each in quoted.items() if all(each)}
 
     def read(self, request: str, inputs: Mapping[str, InputSpec]) -> dict[str, JsonValue]:
         """The values that the request says."""
         given = tokens(request)
-        chosen = {name: at for name, spec in sorted(inputs.items()) if (at := self._choose(given, name, spec)) >= 0}
+        places = {name: self._choose(given, name, spec) for name, spec in sorted(inputs.items())}
+        chosen = {name: at for name, at in places.items() if at is not None}
         found = {}
         for name, at in chosen.items():
-            rivals = [other for other, where in chosen.items() if where == at and self._follows(given, at, other)]
-            alone = list(chosen.values()).count(at) == 1
-            if alone or rivals == [name]:
+            rivals = [other for other, where in chosen.items() if where == at]
+            if _best({rival: self._follows(given, at, rival) for rival in rivals}) == name:
                 found[name] = _value(given[at], inputs[name])
         return found
 
-    def _choose(self, given: Sequence[Token], name: str, spec: InputSpec) -> int:
-        """The place of the one token that an input may be; -1 for none, or several."""
+    def _choose(self, given: Sequence[Token], name: str, spec: InputSpec) -> int | None:
+        """The place of the one token that an input may be; None for none, or several."""
         fitting = [at for at, token in enumerate(given) if self._fits(token, name, spec)]
-        if len(fitting) > 1:
-            fitting = [at for at in fitting if self._follows(given, at, name)]
-        return fitting[0] if len(fitting) == 1 else -1
+        return _best({at: self._follows(given, at, name) for at in fitting})
 
     def _fits(self, token: Token, name: str, spec: InputSpec) -> bool:
         if spec.many or _value(token, spec) is None:
@@ -237,17 +236,32 @@ class SlotReader:
             return fits(token.text, spec.pattern)
         return token.quoted and name in self._quoted
 
-    def _follows(self, given: Sequence[Token], at: int, name: str) -> bool:
-        before = "" if at == 0 else _VALUE if given[at - 1].shape else given[at - 1].word
-        return before in self._before.get(name, ())
+    def _follows(self, given: Sequence[Token], at: int, name: str) -> int:
+        """How many of the words before a place stood before the input in a member, from the nearest on."""
+        here = _before([_VALUE if token.shape else token.word for token in given[:at]])
+        return max((_alike(here, before) for before in self._before.get(name, ())), default=0)
 
 
 _VALUE: Final = "\0"  # stands for a value before a slot; no word has it
+_NEAR: Final = 3  # words before a slot that are looked at
+
+_Choice = TypeVar("_Choice", str, int)
 
 
-def _word(parts: Sequence[Part], at: int) -> str:
-    part = parts[at] if at >= 0 else ""
-    return part if isinstance(part, str) else _VALUE
+def _before(words: Sequence[str]) -> tuple[str, ...]:
+    """The words before a place, the nearest first; empty ones stand for the beginning."""
+    return (*reversed(words[-_NEAR:]), *[""] * _NEAR)[:_NEAR]
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    return next((number for number, (a, b) in enumerate(zip(one, other, strict=True)) if a != b), len(one))
+
+
+def _best(numbers: Mapping[_Choice, int]) -> _Choice | None:
+    """What has the largest number, or is alone; otherwise None."""
+    highest = max(numbers.values(), default=0)
+    best = [each for each, number in numbers.items() if number == highest]
+    return best[0] if len(best) == 1 and (highest > 0 or len(numbers) == 1) else None
 
 
 def _value(token: Token, spec: InputSpec) -> JsonValue:

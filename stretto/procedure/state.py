@@ -77,7 +77,7 @@ def contracts_of(listing: JsonValue, server: str = "") -> dict[str, Contract]:
     """
     tools = listing.get("tools") if isinstance(listing, dict) else listing
     if not isinstance(tools, list):
-        raise ValueError("expected the answer to tools/list: an object with a list `tools`")
+        raise ValueError("expected the answer to tools/list: an object with a list `tools`")  # noqa: TRY004 - of a file
     found = {}
     for number, tool in enumerate(tools):
         name = tool.get("name") if isinstance(tool, dict) else None

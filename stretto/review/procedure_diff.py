@@ -154,9 +154,7 @@ class _Comparison:
 
     def _orders(self) -> Iterator[ProcedureChange]:
         changing = [
-            name
-            for name, node in self._old.tools()
-            if name in self._after and node.effect not in ("read", "auth")
+            name for name, node in self._old.tools() if name in self._after and node.effect not in ("read", "auth")
         ]
         for first, then in combinations(changing, 2):
             if self._before[first].layer < self._before[then].layer and (
@@ -176,7 +174,9 @@ class _Comparison:
             if after is None and tool in used:
                 yield _change("contract_lost", tool, True, "it is no longer known what ", Data(tool), " was")
             elif before is not None and after is not None and before != after:
-                parts = [part for part in ("input", "output", "annotations") if getattr(before, part) != getattr(after, part)]
+                parts = [
+                    part for part in ("input", "output", "annotations") if getattr(before, part) != getattr(after, part)
+                ]
                 yield _change("contract", tool, True, Data(tool), f" is another tool now: {', '.join(parts)}")
             elif before is None:
                 yield _change("contract_added", tool, False, "it is now known what ", Data(tool), " was")
@@ -190,7 +190,9 @@ class _Comparison:
                 marked = name in _SWITCHES and after is True
                 if name in _LOOSER and isinstance(before, int | float) and isinstance(after, int | float):
                     marked = (after - before) * _LOOSER[name] > 0
-                yield _change("setting", name, marked, "setting ", Data(name), ": ", value(before), " -> ", value(after))
+                yield _change(
+                    "setting", name, marked, "setting ", Data(name), ": ", value(before), " -> ", value(after)
+                )
 
     # --- the rest ----------------------------------------------------------------------------------------------------
 
@@ -288,7 +290,9 @@ def _question(at: Line, step: str, was: HumanNode | ModelNode, now: HumanNode | 
         yield _change("wording", step, False, *at, ": ", Data(was.asks), " -> ", Data(now.asks))
     more_shown = {text_of(place(each)) for each in now.shows} - {text_of(place(each)) for each in was.shows}
     if more_shown:
-        yield _change("shows", step, _who(now) == "model", *at, " also shows ", *joined((Data(e),) for e in sorted(more_shown)))
+        yield _change(
+            "shows", step, _who(now) == "model", *at, " also shows ", *joined((Data(e),) for e in sorted(more_shown))
+        )
 
 
 def _within(predicate: str, new: list[Any], old: list[Any] | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from stretto.procedure.graph import DecisionNode, HumanNode, ModelNode, ToolNode, TransformNode
+from stretto.procedure.graph import DecisionNode, HumanNode, ToolNode, TransformNode
 from stretto.review.procedure_words import EFFECTS
 
 if TYPE_CHECKING:
@@ -95,20 +95,18 @@ def _short(text: str) -> str:
 
 
 def _vertex(name: str, node: Node) -> Vertex:
-    shape: Shape
-    match node:
-        case ToolNode():
-            shape = _SHAPES[node.effect]
-            says = EFFECTS[node.effect] + (", repeated" if node.repeat is not None else "")
-        case TransformNode():
-            shape, says = "transform", node.name
-        case DecisionNode():
-            shape, says = "decision", f"{node.predicate}; else: stops"
-        case HumanNode():
-            shape, says = "person", "asks a person"
-        case ModelNode():
-            shape, says = "model", "asks a model"
+    shape, says = _drawn_as(node)
     return Vertex(name, shape, (_short(name), _short(says)), node.layer + 1)
+
+
+def _drawn_as(node: Node) -> tuple[Shape, str]:
+    if isinstance(node, ToolNode):
+        return _SHAPES[node.effect], EFFECTS[node.effect] + (", repeated" if node.repeat is not None else "")
+    if isinstance(node, TransformNode):
+        return "transform", node.name
+    if isinstance(node, DecisionNode):
+        return "decision", f"{node.predicate}; else: stops"
+    return ("person", "asks a person") if isinstance(node, HumanNode) else ("model", "asks a model")
 
 
 def _arrows(procedure: Procedure) -> Iterator[Arrow]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _order(layers: Sequence[list[_Item]], chains: Sequence[Sequence[_Item]]) -> 
     above: dict[_Item, list[_Item]] = {}
     below: dict[_Item, list[_Item]] = {}
     for chain in chains:
-        for first, then in zip(chain, chain[1:], strict=False):
+        for first, then in pairwise(chain):
             above.setdefault(then, []).append(first)
             below.setdefault(first, []).append(then)
     place_of = {item: float(number) for row in layers for number, item in enumerate(row)}

@@ -67,12 +67,14 @@ def _warnings(shown: ProcedureShown) -> Iterator[Block]:
     unseen, most = procedure.compiled.unseen, shown.unseen_max
     lines: list[Line] = [(Data(each),) for each in procedure.compiled.warnings]
     if unseen > most and procedure.changes():
-        lines.append((f"The chance of a way that nobody has seen is above {percent(most)}: it is not routed by itself.",))
-    without = sorted(
-        {step.tool for step in shown.steps if f"{step.server}/{step.tool}" not in procedure.contracts}
-    )
+        lines.append(
+            (f"The chance of a way that nobody has seen is above {percent(most)}: it is not routed by itself.",)
+        )
+    without = sorted({step.tool for step in shown.steps if f"{step.server}/{step.tool}" not in procedure.contracts})
     if without:
-        lines.append(("Of these tools it is not known what they were, so that no change is noticed: ", *_names(without)))
+        lines.append(
+            ("Of these tools it is not known what they were, so that no change is noticed: ", *_names(without))
+        )
     if not procedure.digest:
         lines.append(("The file has no digest: whatever is changed in it is not noticed.",))
     if lines:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from stretto.compiler.settings import CompilerSettings
+from stretto.compiler.settings import number_of
 from stretto.procedure import atoms
 from stretto.procedure.graph import DecisionNode, HumanNode, ModelNode
 from stretto.review.document import Data, joined
@@ -58,9 +58,7 @@ def show_procedure(procedure: Procedure) -> ProcedureShown:
 
 def unseen_max(procedure: Procedure) -> float:
     """The largest estimated chance of a way nobody has seen at which a procedure that changes something is routed."""
-    given = procedure.compiled.settings.get("unseen_max")
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number else CompilerSettings().unseen_max
+    return number_of(procedure.compiled.settings, "unseen_max")
 
 
 def _step(procedure: Procedure, name: str, node: ToolNode) -> StepShown:
@@ -108,7 +106,9 @@ def _questions(ordered: list[tuple[str, Node]]) -> Iterator[QuestionShown]:
                 asks=node.asks,
                 about=node.about,
                 argument=node.path,
-                why=WHY_ASKED.get(node.code, node.code) if isinstance(node, HumanNode) else "nothing in the traces tells",
+                why=WHY_ASKED.get(node.code, node.code)
+                if isinstance(node, HumanNode)
+                else "nothing in the traces tells",
                 answers=_answers(node),
                 shows=joined(map(place, node.shows)),
                 deadline_s=node.deadline_s if isinstance(node, HumanNode) else 0,

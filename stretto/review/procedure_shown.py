@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from stretto.review.document import Data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from stretto.procedure.graph import Contract, InputSpec, Procedure
     from stretto.review.document import Line
@@ -175,7 +175,7 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
     procedure = shown.procedure
     compiled = procedure.compiled
     return {
-        "kind": KIND,
+        "kind": "graph",
         "name": procedure.name,
         "summary": procedure.summary,
         "digest": procedure.digest,
@@ -188,21 +188,18 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
         "evidence": [_evidence(each) for each in shown.evidence],
         "orders": [{"first": first, "then": then, "arbitrary": any_} for first, then, any_ in shown.orders],
         "contracts": {name: _contract(each) for name, each in sorted(procedure.contracts.items())},
-        "forbidden": list[JsonValue](procedure.forbidden_at_runtime),
+        "forbidden": [*procedure.forbidden_at_runtime],
         "support": compiled.support,
         "calls": dict(sorted(compiled.calls.items())),
-        "branches": [{"steps": list[JsonValue](each.steps), "traces": each.traces} for each in compiled.branches],
+        "branches": [{"steps": [*each.steps], "traces": each.traces} for each in compiled.branches],
         "unseen": compiled.unseen,
         "unseen_max": shown.unseen_max,
-        "warnings": list[JsonValue](compiled.warnings),
-        "agents": list[JsonValue](compiled.agents),
+        "warnings": [*compiled.warnings],
+        "agents": [*compiled.agents],
         "embedder": compiled.embedder,
         "compiler": compiled.version,
         "settings": dict(sorted(compiled.settings.items())),
     }
-
-
-KIND: Final = "graph"
 
 
 def _input(spec: InputSpec) -> JsonObject:
@@ -248,7 +245,7 @@ def _decision(decision: DecisionShown) -> JsonObject:
                 "condition": text_of(each.condition),
                 "seen": list(each.seen),
                 "observed": each.observed,
-                "then": list[JsonValue](each.then),
+                "then": [*each.then],
             }
             for each in decision.exits
         ],
@@ -271,7 +268,6 @@ def _question(question: QuestionShown) -> JsonObject:
 
 
 def _evidence(each: EvidenceShown) -> JsonObject:
-    found: Sequence[str] = each.found
     return {
         "first": each.first,
         "then": each.then,
@@ -282,5 +278,5 @@ def _evidence(each: EvidenceShown) -> JsonObject:
         "basis": each.basis,
         "traces": each.traces,
         "looked_at": dict(sorted(each.looked_at.items())),
-        "found": list[JsonValue](found),
+        "found": [*each.found],
     }

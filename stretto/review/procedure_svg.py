@@ -6,6 +6,7 @@ Names of tools and values are data: they are escaped, and what XML cannot hold i
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
@@ -41,6 +42,10 @@ _DASHES: Final[Mapping[Kind, str]] = {
     "flow": ' stroke-dasharray="2 3"',
 }
 _ROUND: Final[Mapping[Shape, int]] = {"start": 18, "end": 18, "transform": 10, "person": 10, "model": 10}
+_TIP: Final = (
+    '<marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    '<path d="M0 0L8 4L0 8z" fill="#444"/></marker>'
+)
 _FONT: Final = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
@@ -53,12 +58,11 @@ def svg(graph: Drawn, title: str) -> str:
     """
     placed = place(graph)
     width, height = _number(placed.width), _number(placed.height)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f' role="img" font-family="{_FONT}" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{_FONT}" font-size="12">',
         f"<title>{_text(title)}</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" fill="#444"/></marker></defs>',
+        f"<defs>{_TIP}</defs>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         *(line for path in placed.paths for line in _path(path)),
         *(line for box in placed.boxes for line in _box(box)),
@@ -70,7 +74,7 @@ def svg(graph: Drawn, title: str) -> str:
 def _path(path: Path) -> Iterator[str]:
     points = path.points
     steps = [f"M{_number(points[0][0])} {_number(points[0][1])}"]
-    for (x, y), (to_x, to_y) in zip(points, points[1:], strict=False):
+    for (x, y), (to_x, to_y) in pairwise(points):
         half = (y + to_y) / 2
         at = ((x, half), (to_x, half), (to_x, to_y))
         steps.append("C" + " ".join(f"{_number(a)} {_number(b)}" for a, b in at))

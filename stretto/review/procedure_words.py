@@ -176,9 +176,7 @@ def exit_said(decision: DecisionNode, exit_: str) -> Line:
 
 def way_said(procedure: Procedure, when: Iterable[Iterable[tuple[str, str]]]) -> Line:
     """When a step is made; empty for always."""
-    ways = [
-        joined((_condition(procedure, fork, exit_) for fork, exit_ in way), " and ") for way in when
-    ]
+    ways = [joined((_condition(procedure, fork, exit_) for fork, exit_ in way), " and ") for way in when]
     return joined(ways, "; or when ")
 
 
@@ -200,10 +198,20 @@ def repeat_said(node: ToolNode) -> Line:
         return ("once for each ", Data(repeat.path), most)
     if repeat.kind == "until":
         return _polled(repeat, most)
-    said = _REPEATS[repeat.kind].format(start=", ".join(map(atoms.shown, repeat.start)) or "the start", step=repeat.step)
+    said = _REPEATS[repeat.kind].format(
+        start=", ".join(map(atoms.shown, repeat.start)) or "the start", step=repeat.step
+    )
     return (Data(repeat.path), f": {said}{most}")
 
 
 def _polled(repeat: Repeat, most: str) -> Line:
     goes_on = (", goes on at ", *values(repeat.goes_on)) if repeat.goes_on else ()
-    return ("again until ", Data(repeat.watch), " is ", *values(repeat.ends), *goes_on, ", stops at anything else", most)
+    return (
+        "again until ",
+        Data(repeat.watch),
+        " is ",
+        *values(repeat.ends),
+        *goes_on,
+        ", stops at anything else",
+        most,
+    )

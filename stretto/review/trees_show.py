@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     from stretto.procedure.trees.model import Node, TreeProcedure
     from stretto.review.document import Block, Line
-    from waggle.jsonvalue import JsonObject, JsonValue
+    from waggle.jsonvalue import JsonObject
 
 __all__ = ["SiteShown", "TreesShown", "actions_of", "show_trees", "tools_of", "trees_json", "trees_page"]
 
-KIND: Final = "trees"
 _FALLBACK: Final = "any other"
 _TOP: Final = 5  # actions of a site that the page lists
 
@@ -114,19 +113,19 @@ def trees_json(shown: TreesShown) -> JsonObject:
     """The same as JSON."""
     procedure = shown.procedure
     return {
-        "kind": KIND,
+        "kind": "trees",
         "name": procedure.domain,
         "symbolic": procedure.symbolic,
         "max_calls": procedure.max_calls,
         "stop": procedure.stop,
         "handoff": procedure.handoff,
-        "reads": list[JsonValue](shown.reads),
-        "changes": list[JsonValue](shown.changes),
+        "reads": [*shown.reads],
+        "changes": [*shown.changes],
         "sites": [
             {
                 "site": each.site,
                 "questions": each.questions,
-                "features": list[JsonValue](each.features),
+                "features": [*each.features],
                 "actions": [{"action": action, "times": times} for action, times in each.actions],
             }
             for each in shown.sites
@@ -135,12 +134,12 @@ def trees_json(shown: TreesShown) -> JsonObject:
             {
                 "phrase": each.phrase,
                 "probe": each.probe,
-                "contains": list[JsonValue](each.contains),
-                "lacks": list[JsonValue](each.lacks),
+                "contains": [*each.contains],
+                "lacks": [*each.lacks],
             }
             for each in procedure.checks
         ],
-        "sources": list[JsonValue](procedure.provenance.sources),
+        "sources": [*procedure.provenance.sources],
         "training_tasks": procedure.provenance.training_tasks,
     }
 

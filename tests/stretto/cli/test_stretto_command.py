@@ -18,6 +18,7 @@ from stretto import _defaults
 from stretto.cli import main
 from stretto.cli.app import EXIT_CODES, cli
 from stretto.cli.json_keys import JSON_KEYS
+from stretto.cli.reference import commands as all_commands
 from stretto.cli.reference import reference
 from tests.conftest import ROOT
 from tests.stretto.cli.stretto_cli_support import (
