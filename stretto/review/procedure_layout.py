@@ -89,15 +89,15 @@ def place(graph: Drawn) -> Placed:
     for row in layers:
         _spread(row)
     _shift(layers)
-    tops, height = _heights(layers)
+    spans, height = _spans(layers)
     boxes = {
-        item: Box(item.vertex, item.x, tops[id(item)], item.width, _height(item.vertex))
+        item: Box(item.vertex, item.x, sum(spans[item]) / 2, item.width, _height(item.vertex))
         for item in items.values()
         if item.vertex is not None
     }
     width = max((item.x + item.width / 2 for row in layers for item in row), default=0.0) + _MARGIN
     paths = tuple(
-        Path(arrow, tuple(_points(chain, boxes, tops))) for arrow, chain in zip(graph.arrows, chains, strict=True)
+        Path(arrow, tuple(_points(chain, boxes, spans))) for arrow, chain in zip(graph.arrows, chains, strict=True)
     )
     return Placed(width, height, tuple(boxes.values()), paths)
 
@@ -154,20 +154,21 @@ def _height(vertex: Vertex) -> float:
     return 2 * PAD + LINE * len(vertex.lines) + (2 * PAD if vertex.shape == "decision" else 0)
 
 
-def _heights(layers: Sequence[Sequence[_Item]]) -> tuple[dict[int, float], float]:
-    """The y of the middle of each item, by its identity, and the height of all."""
-    found: dict[int, float] = {}
+def _spans(layers: Sequence[Sequence[_Item]]) -> tuple[dict[_Item, tuple[float, float]], float]:
+    """The top and the bottom of each item's layer, and the height of all."""
+    found: dict[_Item, tuple[float, float]] = {}
     at = _MARGIN
     for row in layers:
         tallest = max((_height(item.vertex) for item in row if item.vertex is not None), default=0.0)
-        found.update({id(item): at + tallest / 2 for item in row})
+        found.update(dict.fromkeys(row, (at, at + tallest)))
         at += tallest + _DOWN
     return found, max(at - _DOWN, 0.0) + _MARGIN
 
 
 def _points(
-    chain: Sequence[_Item], boxes: Mapping[_Item, Box], middles: Mapping[int, float]
+    chain: Sequence[_Item], boxes: Mapping[_Item, Box], spans: Mapping[_Item, tuple[float, float]]
 ) -> list[tuple[float, float]]:
+    """What an arrow goes through; it passes a layer straight down, so that it meets no box of it."""
     first, last = boxes[chain[0]], boxes[chain[-1]]
-    bends = [(item.x, middles[id(item)]) for item in chain[1:-1]]
+    bends = [(item.x, y) for item in chain[1:-1] for y in spans[item]]
     return [(first.x, first.y + first.height / 2), *bends, (last.x, last.y - last.height / 2)]

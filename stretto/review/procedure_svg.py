@@ -81,7 +81,7 @@ def _path(path: Path) -> Iterator[str]:
     dash = _DASHES[path.arrow.kind]
     yield f'<path d="{"".join(steps)}" fill="none" stroke="#444"{dash} marker-end="url(#tip)"/>'
     if path.arrow.label:
-        x, y = points[-1][0], points[-1][1] - LINE
+        x, y = ((one + other) / 2 for one, other in zip(points[-2], points[-1], strict=True))
         yield (
             f'<text x="{_number(x)}" y="{_number(y)}" text-anchor="middle" fill="#5a3a9a" stroke="#fff"'
             f' stroke-width="4" paint-order="stroke">{_text(path.arrow.label)}</text>'
