@@ -17,6 +17,7 @@ import orjson
 from benchmarks import streams
 from benchmarks.flow_topics import FLOW_TOPICS
 from benchmarks.hook_topics import HOOK_TOPICS
+from benchmarks.intent_topics import INTENT_TOPICS
 from benchmarks.proxy_topics import PROXY_TOPICS
 from benchmarks.timing import Row, best, side_by_side, yardstick
 from waggle import (
@@ -362,5 +363,6 @@ TOPICS: dict[str, Callable[[], Iterator[Row]]] = {
     "anticipation": anticipation,
     **FLOW_TOPICS,
     **HOOK_TOPICS,
+    **INTENT_TOPICS,
     **PROXY_TOPICS,
 }

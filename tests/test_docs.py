@@ -145,7 +145,7 @@ def test_the_example_settings_are_read_and_every_setting_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = ROOT / "docs" / "file-formats.md"
-    example, _ = blocks(document, "toml")  # the other one is of guards
+    example, *_ = blocks(document, "toml")  # the others are of guards and of declared tools
     (tmp_path / "config.toml").write_text(example, encoding="utf-8")
     monkeypatch.setenv("WAGGLE_CONFIG", str(tmp_path / "config.toml"))
     settings = load_settings(tmp_path).settings

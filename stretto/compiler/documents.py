@@ -6,6 +6,7 @@ said is masked (`waggle.redact`), so that no secret goes into an index or a name
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from stretto.compiler.model import Call, Utterance
@@ -41,7 +42,7 @@ def _lines(trace: Trace) -> Iterator[str]:
         [*(call for call in trace.calls if not call.inherited), *trace.utterances, *trace.thoughts],
         key=lambda event: event.index,
     )
-    for event, after in zip(events, [*events[1:], None], strict=True):
+    for event, after in zip_longest(events, events[1:]):
         if isinstance(event, Call):
             yield f"CALL: {event.name}({','.join(sorted(event.args))})"
         elif isinstance(event, Utterance):

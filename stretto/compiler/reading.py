@@ -139,7 +139,7 @@ def read_recorded(
         {contract_key(tool.raw.server, tool.raw.name): tool.contract for tool in tools.values()},
         (
             *named.warnings,
-            *(f"{count} sessions left out: {problem}" for problem, count in sorted(left_out.items())),
+            *(f"{count} of {len(held)} sessions left out: {problem}" for problem, count in sorted(left_out.items())),
             *_unused(declared, tools),
         ),
     )
