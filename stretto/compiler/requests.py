@@ -118,7 +118,7 @@ def member_parts(request: str, inputs: Mapping[str, JsonValue]) -> tuple[Part, .
         request: what a user said.
         inputs: what its trace showed the inputs to be.
     """
-    given = tokens(redact_text(request))
+    given = tokens(redact_text(request).encode("utf-8", "replace").decode())  # half a character is none
     return parts_of(given, placed(given, inputs))
 
 
@@ -132,7 +132,11 @@ def requests_of(name: str, members: Iterable[tuple[str, Mapping[str, JsonValue]]
     """
     counts = Counter(member_parts(request, inputs) for request, inputs in members)
     found = [Member(parts=[_form(part) for part in parts], traces=number) for parts, number in counts.items()]
-    return Requests(name=name, procedure=procedure, members=sorted(found, key=lambda each: each.model_dump_json()))
+    return Requests(
+        name=name,
+        procedure=procedure,
+        members=sorted(found, key=lambda each: jsonvalue.canonical(each.model_dump(mode="json"))),
+    )
 
 
 def _form(part: Part) -> str | SlotForm | ShapeForm:
