@@ -168,3 +168,6 @@ TREE_WORD_SHARES: Final = (0.05, 0.95)
 
 #: Deepest node of a tree that is read. A tree of that depth could tell 2^100 states apart.
 TREE_DEEPEST: Final = 100
+
+#: Largest file of an intent's requests that is read. A thousand requests take some hundred kilobytes.
+REQUESTS_BYTES: Final = 16 * 1024 * 1024

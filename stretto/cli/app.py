@@ -39,6 +39,7 @@ _HOMES: Final = {
     "learn": "learning.learn_flow",
     "learn-curve": "curves",
     "merge": "learning.merge_flows",
+    "procedure": "procedures",
     "promote": "checking.promote_flow",
     "redact": "upkeep.redact_logs",
     "replay": "measuring.replay_flow",

@@ -24,6 +24,8 @@ from stretto.compiler.embed import TfidfEmbedder
 from stretto.compiler.emit import Origin
 from stretto.compiler.paper import Result
 from stretto.compiler.reading import read_recorded
+from stretto.compiler.requests import SUFFIX as REQUESTS
+from stretto.compiler.requests import dump_requests, index_of, requests_of
 from stretto.compiler.settings import CompilerSettings
 from stretto.procedure.file import dump_procedure
 from waggle import _render, files
@@ -219,6 +221,12 @@ _EXAMPLE: Final = 60
 @session_options.sources(files=False)
 @options.gathered("asked", Asked, _OPTIONS)
 @click.option("--intent", "only", multiple=True, metavar="NAME", help="Compile only this one; once for each.")
+@click.option(
+    "--requests",
+    is_flag=True,
+    help="Also write NAME.requests.json for every intent: the words of its requests, without their values, by which "
+    "`procedure route` tells whether a new one is for it.",
+)
 @click.option("--human", is_flag=True, help="Let a person choose the way where nothing in the sessions tells it.")
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the procedures are written."
@@ -232,6 +240,7 @@ def compile_procedures(
     sources: Sources,
     asked: Asked,
     only: tuple[str, ...],
+    requests: bool,
     human: bool,
     out: Path,
     force: bool,
@@ -250,7 +259,8 @@ def compile_procedures(
         known = ", ".join(intent.name for intent in found.supported) or "none"
         raise click.UsageError(f"there is no intent {min(unknown)} with enough sessions; there are: {known}")
     places = {intent.name: out / f"{intent.name}{SUFFIX}" for intent in chosen}
-    for place in places.values() if not dry_run else ():
+    indexes = {intent.name: out / f"{intent.name}{REQUESTS}" for intent in found.intents if requests}
+    for place in (*places.values(), *indexes.values()) if not dry_run else ():
         check_new_place(place, force=force)
     made = []
     with _render.progress("intents", len(chosen)) as done:
@@ -260,6 +270,13 @@ def compile_procedures(
     for each in made:
         if each.procedure is not None and not dry_run:
             files.replace(places[each.name], dump_procedure(each.procedure))
+    if not dry_run:
+        written = {each.name: index_of(each) for each in made}
+        for intent in found.intents if requests else ():
+            mine = written.get(intent.name) or requests_of(
+                intent.name, ((trace.request, {}) for trace in intent.traces)
+            )
+            files.replace(indexes[intent.name], dump_requests(mine))
     if as_json:
         _render.document(compiled_json(read, found, made, places, dry_run=dry_run))
     else:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from stretto.cli.procedure_keys import PROCEDURE_KEYS
+
 __all__ = ["JSON_KEYS"]
 
 _PROBLEMS: Final = {"problems[]": "what of the recordings was left out, `path:line: problem`"}
@@ -354,4 +356,5 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "checks[].found": "what was seen",
         "checks[].remedy": "what to do; empty when all is well",
     },
+    **PROCEDURE_KEYS,
 }

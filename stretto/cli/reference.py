@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -11,7 +11,10 @@ from stretto.cli.app import EXIT_CODES, cli
 from stretto.cli.json_keys import JSON_KEYS
 from waggle.cli.reference import codes_section, command_section, paragraphs
 
-__all__ = ["reference"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["commands", "reference"]
 
 _CONVENTIONS: Final = """\
 What a command found goes to standard output, as Markdown where it is a page, or with `--json` as one JSON document in
@@ -35,10 +38,19 @@ def reference() -> str:
     lines = ["# The command line of stretto", "", f"<!-- generated: {source} -->", ""]
     lines += [paragraphs(cli.help), "", _CONVENTIONS, *codes_section(EXIT_CODES)]
     context = click.Context(cli)
-    for name in cli.list_commands(context):
-        if command := cli.get_command(context, name):
-            lines += command_section("stretto", name, command, JSON_KEYS.get(name, {}))
+    for name, command in commands(cli, context):
+        lines += command_section("stretto", name, command, JSON_KEYS.get(name, {}))
     return "\n".join(lines)
+
+
+def commands(group: click.Group, context: click.Context, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands of a group by their names, those of a group in it as ``group command``."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, context, f"{before}{name} ")
+        elif command is not None:
+            yield f"{before}{name}", command
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from stretto.compiler.names import words_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Embedder", "TfidfEmbedder", "Vector", "similarity"]
+__all__ = ["Embedder", "TfidfEmbedder", "Vector", "dot", "similarity", "unit"]
 
 #: A vector: numbers in order, or those that are not zero by what they stand for.
 Vector: TypeAlias = "Sequence[float] | Mapping[str, float]"
@@ -142,3 +142,22 @@ def similarity(one: Vector, other: Vector) -> float:
         raise ValueError("a vector has a number that is not finite")
     product = math.fsum(first * second for first, second in pairs)
     return max(-1.0, min(1.0, product / lengths)) if lengths else 0.0
+
+
+def unit(vector: Vector) -> dict[str | int, float]:
+    """A vector of length 1 by its numbers that are not zero; empty for a zero vector. For those compared often (`dot`).
+
+    Raises:
+        ValueError: a number in it is not finite.
+    """
+    numbers: Mapping[str | int, float] = dict(vector.items() if isinstance(vector, Mapping) else enumerate(vector))
+    length = math.hypot(*numbers.values())
+    if not math.isfinite(length):
+        raise ValueError("a vector has a number that is not finite")
+    return {key: number / length for key, number in numbers.items() if number} if length else {}
+
+
+def dot(one: Mapping[str | int, float], other: Mapping[str | int, float]) -> float:
+    """The cosine of two vectors of length 1, -1 to 1."""
+    few, many = (one, other) if len(one) <= len(other) else (other, one)
+    return max(-1.0, min(1.0, math.fsum([number * many[key] for key, number in few.items() if key in many])))

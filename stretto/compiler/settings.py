@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["CompilerSettings"]
+__all__ = ["CompilerSettings", "number_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +82,11 @@ class CompilerSettings:
 
 
 _FLOAT_DIGITS: Final = 4
+
+
+def number_of(stored: Mapping[str, JsonValue], name: str) -> float:
+    """A number of the settings that a procedure was compiled with; the default where it has none."""
+    given = stored.get(name)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return float(getattr(CompilerSettings(), name))
+    return float(given)

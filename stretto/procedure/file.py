@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from stretto._defaults import PROCEDURE_BYTES
 from stretto.errors import ProcedureError
 from stretto.procedure.checks import faults
-from stretto.procedure.graph import Procedure
+from stretto.procedure.graph import VERSION, Procedure
 from stretto.procedure.trees.file import trees_from_json
 from stretto.procedure.trees.model import VERSION as TREES
 from waggle import files, jsonvalue
@@ -30,9 +30,11 @@ __all__ = [
     "dump_procedure",
     "load_any",
     "load_procedure",
+    "problems",
     "procedure_from_json",
     "read_any",
     "read_procedure",
+    "read_to_check",
     "write_procedure",
 ]
 
@@ -130,18 +132,38 @@ def procedure_from_json(value: JsonValue, path: str = "") -> Procedure:
         raise ProcedureError(path, "$", "expected an object")
     if value.get(_KIND) == TREES:
         raise ProcedureError(path, f"$.{_KIND}", "it is a tree procedure, and a compiled one is needed here")
-    try:
-        procedure = Procedure.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-        raise ProcedureError(path, f"${where}", str(first["msg"])) from None
-    if procedure.digest and procedure.digest != digest_of(procedure):
-        raise ProcedureError(
-            path, "$.digest", "it was changed after it was compiled; review it, and take the digest out"
-        )
-    found = faults(procedure)
+    procedure = _form(value, path)
+    found = problems(procedure)
     if found:
         where, _, says = found[0].partition(": ")
         raise ProcedureError(path, where, says)
     return procedure
+
+
+def read_to_check(path: Path) -> tuple[Procedure | TreeProcedure, list[str]]:
+    """A procedure of either kind with all that is wrong with it, each with where; for somebody who mends it.
+
+    Raises:
+        ProcedureError: it cannot be read, or has not the form of one.
+    """
+    value = _json_of(_bytes_of(path), str(path))
+    if isinstance(value, dict) and value.get(_KIND) == VERSION:
+        procedure = _form(value, str(path))
+        return procedure, problems(procedure)
+    return load_any(_bytes_of(path), str(path)), []
+
+
+def problems(procedure: Procedure) -> list[str]:
+    """What keeps a procedure from being run, each with where: its digest is another, or it does not fit together."""
+    changed = procedure.digest and procedure.digest != digest_of(procedure)
+    says = "$.digest: it was changed after it was compiled; review it, and take the digest out"
+    return [*([says] if changed else []), *faults(procedure)]
+
+
+def _form(value: JsonObject, path: str) -> Procedure:
+    try:
+        return Procedure.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+        raise ProcedureError(path, f"${where}", str(first["msg"])) from None

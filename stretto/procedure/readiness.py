@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stretto.procedure.graph import Contract, InputSpec, Procedure
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["missing_inputs", "not_ready", "stale"]
+__all__ = ["input_faults", "missing_inputs", "not_ready", "stale"]
 
 
 def not_ready(
@@ -62,12 +62,16 @@ def _of_inputs(procedure: Procedure, inputs: Mapping[str, JsonValue]) -> Iterato
     for name in missing_inputs(procedure, inputs):
         yield f"input {name} is missing"
     for name, value in sorted(inputs.items()):
-        spec = procedure.inputs.get(name)
-        if spec is None:
-            known = ", ".join(sorted(procedure.inputs)) or "none"
-            yield f"there is no input {name}; there are: {known}"
-        else:
-            yield from _of_input(name, value, spec)
+        yield from input_faults(name, value, procedure.inputs)
+
+
+def input_faults(name: str, value: JsonValue, inputs: Mapping[str, InputSpec]) -> Iterator[str]:
+    """Why a value cannot be that of an input; nothing when it can."""
+    spec = inputs.get(name)
+    if spec is None:
+        yield f"there is no input {name}; there are: {', '.join(sorted(inputs)) or 'none'}"
+    else:
+        yield from _of_input(name, value, spec)
 
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {

@@ -18,6 +18,7 @@ from stretto import _defaults
 from stretto.cli import main
 from stretto.cli.app import EXIT_CODES, cli
 from stretto.cli.json_keys import JSON_KEYS
+from stretto.cli.reference import commands as all_commands
 from stretto.cli.reference import reference
 from tests.conftest import ROOT
 from tests.stretto.cli.stretto_cli_support import (
@@ -40,9 +41,7 @@ REFERENCE = ROOT / "docs" / "cli-stretto.md"
 
 
 def commands() -> dict[str, click.Command]:
-    context = click.Context(cli)
-    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
-    return {name: command for name, command in found.items() if command}
+    return dict(all_commands(cli, click.Context(cli)))
 
 
 def test_the_reference_is_what_the_commands_say() -> None:

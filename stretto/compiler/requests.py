@@ -1,0 +1,195 @@
+"""The requests of an intent, in a file of their own beside its procedure, by which new requests are routed to it.
+
+A procedure's file holds no user text; this one holds the words of its requests, without the values that were inputs and
+without any other value that has the shape of one. What looked like a secret is masked. `index_of` makes one of what was
+compiled; one of a refused intent only says what requests are *not* of any other procedure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from stretto._defaults import REQUESTS_BYTES
+from stretto.compiler.inputs import find_inputs, inputs_of
+from stretto.compiler.slots import Shaped, Slot, parts_of, placed, tokens
+from stretto.errors import ProcedureError
+from stretto.procedure.file import digest_of
+from waggle import files, jsonvalue
+from waggle.redact import redact_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from stretto.compiler.compiling import Compilation
+    from stretto.compiler.slots import Part
+    from waggle.jsonvalue import JsonObject, JsonValue
+
+__all__ = [
+    "SUFFIX",
+    "VERSION",
+    "Member",
+    "Requests",
+    "dump_requests",
+    "index_of",
+    "load_requests",
+    "member_parts",
+    "read_requests",
+    "requests_of",
+]
+
+#: The number of the form, in ``stretto_requests``.
+VERSION: Final = 1
+
+#: How the name of such a file ends.
+SUFFIX: Final = ".requests.json"
+
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+class SlotForm(_Form):
+    """A place of an input's value."""
+
+    slot: _Name
+    quoted: bool = False
+
+
+class ShapeForm(_Form):
+    """A place of another value, by its shape."""
+
+    shape: _Name
+
+
+class Member(_Form):
+    """Requests that are alike but for their values.
+
+    Attributes:
+        parts: words, folded, and what stands in the place of values.
+        traces: that had such a request.
+    """
+
+    parts: list[str | SlotForm | ShapeForm]
+    traces: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def read(self) -> tuple[Part, ...]:
+        """The parts as `stretto.compiler.slots` has them."""
+        return tuple(_part(each) for each in self.parts)
+
+    @property
+    def text(self) -> str:
+        """Its words, without any value: what is compared."""
+        return " ".join(each for each in self.parts if isinstance(each, str))
+
+
+def _part(form: str | SlotForm | ShapeForm) -> Part:
+    if isinstance(form, SlotForm):
+        return Slot(form.slot, form.quoted)
+    return Shaped(form.shape) if isinstance(form, ShapeForm) else form
+
+
+class Requests(_Form):
+    """The requests of one intent.
+
+    Attributes:
+        stretto_requests: `VERSION`.
+        name: of the intent.
+        procedure: digest of the procedure that was compiled of it; empty where none was.
+        members: sorted by their parts.
+    """
+
+    stretto_requests: Literal[1] = VERSION
+    name: _Name
+    procedure: str = ""
+    members: list[Member] = Field(default_factory=list)
+
+
+def member_parts(request: str, inputs: Mapping[str, JsonValue]) -> tuple[Part, ...]:
+    """A request as parts; what looks like a secret is masked.
+
+    Args:
+        request: what a user said.
+        inputs: what its trace showed the inputs to be.
+    """
+    given = tokens(redact_text(request).encode("utf-8", "replace").decode())  # half a character is none
+    return parts_of(given, placed(given, inputs))
+
+
+def requests_of(name: str, members: Iterable[tuple[str, Mapping[str, JsonValue]]], procedure: str = "") -> Requests:
+    """The requests of an intent; the same in any order.
+
+    Args:
+        name: of the intent.
+        members: requests with the inputs that their traces showed.
+        procedure: digest of the procedure; empty for none.
+    """
+    counts = Counter(member_parts(request, inputs) for request, inputs in members)
+    found = [Member(parts=[_form(part) for part in parts], traces=number) for parts, number in counts.items()]
+    return Requests(
+        name=name,
+        procedure=procedure,
+        members=sorted(found, key=lambda each: jsonvalue.canonical(each.model_dump(mode="json"))),
+    )
+
+
+def _form(part: Part) -> str | SlotForm | ShapeForm:
+    if isinstance(part, Slot):
+        return SlotForm(slot=part.name, quoted=part.quoted)
+    return ShapeForm(shape=part.shape) if isinstance(part, Shaped) else part
+
+
+def index_of(made: Compilation) -> Requests:
+    """The requests of an intent that was compiled, or refused."""
+    digest = digest_of(made.procedure) if made.procedure is not None else ""
+    if made.analysis is None:
+        return requests_of(made.name, ((trace.request, {}) for trace in made.traces), digest)
+    inputs, analysis = find_inputs(made.analysis), made.analysis
+    members = ((run.trace.request, inputs_of(inputs, analysis, run)) for run in analysis.runs)
+    return requests_of(made.name, members, digest)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def dump_requests(requests: Requests) -> bytes:
+    """The file of an intent's requests: indented JSON, a member a few lines."""
+    value: JsonObject = requests.model_dump(mode="json")
+    return jsonvalue.pretty(value).encode()
+
+
+def read_requests(path: Path) -> Requests:
+    """Read a file of requests.
+
+    Raises:
+        ProcedureError: it cannot be read, or is none; the error says where.
+    """
+    try:
+        data = files.read_bytes(path, limit=REQUESTS_BYTES)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ProcedureError(str(path), "$", f"cannot be read: {reason}") from None
+    return load_requests(data, str(path))
+
+
+def load_requests(data: bytes, path: str = "") -> Requests:
+    """The requests of the bytes of their file.
+
+    Raises:
+        ProcedureError: as `read_requests`.
+    """
+    try:
+        value: Any = jsonvalue.loads(data)
+        return Requests.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+        raise ProcedureError(path, f"${where}", str(first["msg"])) from None
+    except ValueError as error:
+        raise ProcedureError(path, "$", f"it is no JSON: {error}") from None
