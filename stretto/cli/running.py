@@ -21,19 +21,18 @@ from stretto._defaults import EXIT_INTERRUPTED, EXIT_OK, EXIT_PROBLEMS, EXIT_STO
 from stretto.errors import UsageError
 from stretto.procedure.file import digest_of, read_any
 from stretto.procedure.graph import Procedure
-from stretto.procedure.journal import open_journal
+from stretto.procedure.journal import NoJournal, open_journal
 from stretto.procedure.person import TerminalPerson
-from stretto.procedure.readiness import not_ready
+from stretto.procedure.readiness import not_ready, stale
 from stretto.procedure.running import Ran, Verdict, adrive, course, tree_course
 from stretto.procedure.servers import Server, open_servers
 from waggle import _render, jsonvalue
 from waggle.errors import WaggleError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
-    from stretto.procedure.engine import Done, Make
-    from stretto.procedure.journal import Journal
+    from stretto.procedure.engine import Done, Make, Reply, Request
     from stretto.procedure.servers import Servers
     from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
@@ -61,6 +60,7 @@ class _Asked:
         made: those that somebody has found to have been made, with what they returned.
         changed: whether it may run although tools have changed.
         seconds: longest wait for one call.
+        opened: the journal, once it is.
     """
 
     path: Path
@@ -75,6 +75,7 @@ class _Asked:
     made: dict[str, JsonValue] = field(default_factory=dict)
     changed: bool = False
     seconds: float = _SECONDS
+    opened: list[NoJournal] = field(default_factory=list)
 
     def secret(self, name: str) -> str:
         """A secret, from the environment.
@@ -88,11 +89,39 @@ class _Asked:
             raise UsageError(f"secret {name} is not there: set {variable}, or name another with --secret")
         return value
 
-    def opened(self, digest: str, inputs: dict[str, JsonValue]) -> Journal | None:
-        """The journal of the run; None where none is kept."""
+    def check(self) -> None:
+        """Look whether it may run, as far as that is known without its servers; opens the journal.
+
+        Raises:
+            UsageError: it may not.
+            RunError: the journal cannot be taken up.
+        """
+        if isinstance(self.procedure, Procedure):
+            found = not_ready(self.procedure, self.inputs, has_secret=self.has_secret, person=self.person is not None)
+            if found:
+                raise UsageError(f"{self.path}: not ready: {'; '.join(found)}")
+            self.opened.append(self._journal(digest_of(self.procedure), self.inputs))
+        else:
+            if not self.ticket:
+                raise UsageError(f"{self.path}: a tree procedure needs --ticket")
+            self.opened.append(self._journal(self.procedure.domain, {"ticket": self.ticket}))
+
+    def _journal(self, digest: str, inputs: dict[str, JsonValue]) -> NoJournal:
         if self.journal is None:
-            return None
+            return NoJournal()
         return open_journal(self.journal, digest, inputs, not_made=self.not_made, made=self.made)
+
+    def changes(self, servers: Servers) -> list[str]:
+        """How the servers' tools differ from those that the procedure was compiled for."""
+        if self.changed or not isinstance(self.procedure, Procedure):
+            return []
+        return stale(self.procedure, servers.contracts)
+
+    def course(self) -> Generator[Request, Reply, Ran]:
+        """The run."""
+        if isinstance(self.procedure, Procedure):
+            return course(self.procedure, self.inputs, self.secret, self.opened[0])
+        return tree_course(self.procedure, self.ticket, self.opened[0])
 
     def has_secret(self, name: str) -> bool:
         """Whether a secret is there."""
@@ -211,27 +240,20 @@ def _command(
 
 
 async def _run(asked: _Asked, *, dry_run: bool) -> Ran | None:
+    """Run it; None when it was only asked whether it may.
+
+    Raises:
+        UsageError: it may not run. Nothing is raised while servers are open, since their client would hide it.
+    """
+    asked.check()
+    ran: Ran | None = None
     async with open_servers(asked.servers, seconds=asked.seconds) as servers:
-        if isinstance(asked.procedure, Procedure):
-            found = not_ready(
-                asked.procedure,
-                asked.inputs,
-                has_secret=asked.has_secret,
-                person=asked.person is not None,
-                contracts=None if asked.changed else servers.contracts,
-            )
-            if found:
-                raise UsageError(f"{asked.path}: not ready: " + "; ".join(found))
-            journal = asked.opened(digest_of(asked.procedure), asked.inputs)
-            running = course(asked.procedure, asked.inputs, asked.secret, journal)
-        else:
-            if not asked.ticket:
-                raise UsageError(f"{asked.path}: a tree procedure needs --ticket")
-            journal = asked.opened(asked.procedure.domain, {"ticket": asked.ticket})
-            running = tree_course(asked.procedure, asked.ticket, journal)
-        if dry_run:
-            return None
-        return await adrive(running, _told(servers), person=asked.person)
+        found = asked.changes(servers)
+        if not found and not dry_run:
+            ran = await adrive(asked.course(), _told(servers), person=asked.person)
+    if found:
+        raise UsageError(f"{asked.path}: not ready: {'; '.join(found)}; --changed runs it nevertheless")
+    return ran
 
 
 def _told(servers: Servers) -> Any:
