@@ -181,6 +181,10 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "DOMAIN.sessions.learned_from": "of these, the successful ones",
         "DOMAIN.sessions.replayed": "sessions replayed",
         **{f"DOMAIN.results.RULE.{key}": about for key, about in _REPLAYED.items() if "calibration" not in key},
+        "procedures[].name": "of an intent that was compiled, and of one that was refused",
+        "procedures[].sessions": "distinct ones",
+        "procedures[].outcome": "`compiled`, `compiled with a person` or `refused`",
+        "procedures[].reasons[]": "codes of what speaks against its steps",
     },
     "flow-show": {
         "domain": "field of work",
