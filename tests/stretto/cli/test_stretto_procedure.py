@@ -179,8 +179,8 @@ PIN = graph.Contract(input="0" * 16)
 
 
 def test_a_live_server_is_asked_for_its_tools(here: Path) -> None:
-    path = write(here / "p.json", shopping("get_order"))
-    assert checked(path) == ["tool shop/get_order has changed since: its input"]
+    path = write(here / "p.json", shopping("get_order_details"))
+    assert checked(path) == ["tool shop/get_order_details has changed since: its input"]
     path = write(here / "q.json", shopping("fly_to_the_moon"))
     assert checked(path) == ["tool shop/fly_to_the_moon is not there"]
 
@@ -196,7 +196,7 @@ def checked(path: Path) -> list[str]:
 
 
 def test_a_server_that_cannot_be_asked_is_one_line(here: Path) -> None:
-    path = write(here / "p.json", shopping("get_order"))
+    path = write(here / "p.json", shopping("get_order_details"))
     assert "cannot be asked for its tools" in refused("procedure", "check", path, "--", "no-such-program")
     ends = refused("procedure", "check", path, "--", sys.executable, "-c", "raise SystemExit(3)")
     assert "cannot be asked for its tools" in ends
