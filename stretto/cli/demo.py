@@ -16,6 +16,7 @@ import stretto
 from stretto._defaults import EXIT_OK
 from stretto.bindings.derive import describe
 from stretto.cli import options
+from stretto.cli.demo_procedures import compile_shipped, procedures_json, procedures_text
 from stretto.cli.reading import provenance
 from stretto.deciders.decide import decider_named
 from stretto.deciders.reach import Reach
@@ -264,17 +265,20 @@ def demo_json(demo: Demo) -> JsonObject:
 )
 @options.as_json
 def demo(*, to: Path, as_json: bool) -> int:
-    """Learn flows from real sessions, replay others.
+    """Learn flows from real sessions, replay others; compile one procedure, and refuse another.
 
-    Shows what a flow looks up after which call, and what that saves on the sessions of other customers. Uses the
-    sessions in examples/flows and no network; takes a few seconds. The flows are written as files; doing it again
-    changes nothing but the time in them.
+    Shows what a flow looks up after which call, and what that saves on the sessions of other customers; then sessions
+    of one intent that become a procedure, and some that do not, with the reasons. Uses the sessions in examples and no
+    network; takes a few seconds. What is made is written as files; doing it again changes nothing but the time in them.
     """
     sessions = shipped_flows()
     with _render.progress("learning and replaying", None) as done:
         found = run_demo(sessions, to, on_session=lambda: done(1))
+    made, refused = compile_shipped(sessions.parent, to)
     if as_json:
-        _render.document(demo_json(found))
+        _render.document({**demo_json(found), "procedures": procedures_json(made, refused)})
     else:
         _render.out(demo_text(found))
+        _render.out("")
+        _render.out(procedures_text(made, refused, to))
     return EXIT_OK

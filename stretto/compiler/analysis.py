@@ -13,10 +13,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from stretto.compiler.classify import Classifier
-from stretto.compiler.depend import edge_of, evidence_of, judge, producers_of
+from stretto.compiler.depend import edge_of, evidence_of, judge
 from stretto.compiler.evidence import Edge, Verdict
-from stretto.compiler.guards import find_forks
-from stretto.compiler.labels import Label, label_calls
+from stretto.compiler.guards import find_branching
+from stretto.compiler.labels import Label, label_calls, needs_of
 from stretto.compiler.model import Effect
 from stretto.compiler.steps import Run, step_keys
 from stretto.compiler.tracing import Tracing
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stretto.compiler.binding import Binding
     from stretto.compiler.evidence import Evidence
+    from stretto.compiler.guards import Branching, Fork
     from stretto.compiler.labels import Labelled
     from stretto.compiler.model import Trace
     from stretto.compiler.schemas import Tools
@@ -55,21 +56,21 @@ class Analysis:
     """What the traces of one intent show.
 
     Attributes:
-        runs: one a trace, sorted by the traces' ids.
         labels: of all calls of each trace, by its id, in order.
+        classifier: what concludes where arguments come from.
         tools: what is known of the actions.
         settings: the compiler's.
     """
 
-    runs: tuple[Run, ...]
     labels: Mapping[str, tuple[Labelled, ...]]
+    classifier: Classifier
     tools: Tools
     settings: CompilerSettings
 
-    @cached_property
-    def classifier(self) -> Classifier:
-        """What concludes where arguments come from."""
-        return Classifier(self.runs, self.tools, self.settings)
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """One a trace, sorted by the traces' ids."""
+        return self.classifier.runs
 
     @property
     def bindings(self) -> dict[tuple[str, str], Binding]:
@@ -93,6 +94,16 @@ class Analysis:
         """What a step does; unknown where traces disagree."""
         found = {step.first.effect for step in self.steps(key)}
         return found.pop() if len(found) == 1 else Effect.UNKNOWN
+
+    @cached_property
+    def branching(self) -> Branching:
+        """The ways that the traces go."""
+        return find_branching(self)
+
+    @property
+    def forks(self) -> tuple[Fork, ...]:
+        """Where traces go different ways, each after those that lead to it."""
+        return self.branching.forks
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -129,7 +140,7 @@ class Analysis:
         binding = self.bindings[(key, path)]
         secret = bool(binding.secret)
         for each in seen:
-            here = {place[0] for place in producers_of(each.judged, each.run)}
+            here = each.producer_steps
             for candidate in each.judged.producers:
                 producer = each.run.keys.get(candidate.call.index)
                 if producer is None or producer == key:
@@ -142,7 +153,7 @@ class Analysis:
                 else:
                     found.setdefault((producer, key), []).append((Verdict.SUSPECTED, evidence))
             if not settled:
-                others = {step for other in seen for step, _, _ in producers_of(other.judged, other.run)} - here - {key}
+                others = {step for other in seen for step in other.producer_steps} - here - {key}
                 for producer in others:
                     for candidate in each.judged.producers[:1]:
                         evidence = evidence_of(each.judged, candidate, each.run.trace, secret=secret)
@@ -197,7 +208,7 @@ class Analysis:
 
 
 def analyse(
-    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, *, known: Mapping[str, Tracing] | None = None
+    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, *, known: Mapping[str, Run] | None = None
 ) -> Analysis:
     """Find out what traces of one intent show.
 
@@ -208,20 +219,21 @@ def analyse(
         traces: with different ids, in any order.
         tools: what is known of the actions.
         settings: the compiler's.
-        known: the origins of arguments, by trace, where they are known already: they depend on nothing but the trace.
+        known: the traces' runs with no call dropped, by trace, where there are such already: what is found out of a
+            trace by itself is found out once.
     """
     known = known or {}
     ordered = sorted(traces, key=lambda trace: trace.id)
-    runs = tuple(Run(known.get(trace.id) or Tracing(trace, tools, settings)) for trace in ordered)
-    undecided = _labelled(runs, {}, tools, settings, guards=None)
+    runs = tuple(known.get(trace.id) or Run(Tracing(trace, tools, settings)) for trace in ordered)
+    undecided = _labelled(Classifier(runs, tools, settings), {}, tools, settings, guards=None)
     guards = frozenset(
-        guard.step for fork in find_forks(undecided) for guard in (*fork.rivals, fork.guard) if guard is not None
+        guard.step for fork in undecided.forks for guard in (*fork.rivals, fork.guard) if guard is not None
     )
-    return _labelled(undecided.runs, undecided.labels, tools, settings, guards=guards)
+    return _labelled(undecided.classifier, undecided.labels, tools, settings, guards=guards)
 
 
 def _labelled(
-    runs: tuple[Run, ...],
+    classifier: Classifier,
     labels: Mapping[str, tuple[Labelled, ...]],
     tools: Tools,
     settings: CompilerSettings,
@@ -231,17 +243,18 @@ def _labelled(
     """Label and drop until nothing changes.
 
     Args:
-        runs: of the traces.
+        classifier: of the traces' runs.
         labels: of calls that are dropped already.
         tools: what is known of the actions.
         settings: the compiler's.
         guards: keys of the steps that guards read; None while they are not known, and every trace's reads are kept.
     """
+    runs = classifier.runs
     known = {run.trace.id: {each.call.index: each for each in labels.get(run.trace.id, ())} for run in runs}
     while True:
-        bindings = Classifier(runs, tools, settings).bindings
+        needs = needs_of(classifier.bindings)
         for run in runs:
-            for labelled in label_calls(run, bindings, guards=guards or frozenset()):
+            for labelled in label_calls(run, needs, guards=guards or frozenset()):
                 if labelled.call.index not in run.dropped:
                     known[run.trace.id][labelled.call.index] = labelled
         used = _used(runs, known)
@@ -250,8 +263,9 @@ def _labelled(
         gone = {run.trace.id: _gone(run, known[run.trace.id], used) for run in runs}
         if all(gone[run.trace.id] <= run.dropped for run in runs):
             ordered = {name: tuple(each[index] for index in sorted(each)) for name, each in known.items()}
-            return Analysis(runs, ordered, tools, settings)
+            return Analysis(ordered, classifier, tools, settings)
         runs = tuple(run.without(run.dropped | gone[run.trace.id]) for run in runs)
+        classifier = Classifier(runs, tools, settings)
 
 
 def _used(runs: Sequence[Run], labels: Mapping[str, Mapping[int, Labelled]]) -> set[str]:

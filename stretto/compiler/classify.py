@@ -6,55 +6,32 @@ traces decides. A value that several traces explain in different ways is explain
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.binding import Binding, BindingClass, Selection, SelectionKind, Source
-from stretto.compiler.depend import INFERRED, judge, producers_of, refuted
-from stretto.compiler.evidence import Basis, Other
+from stretto.compiler.depend import INFERRED, refuted
+from stretto.compiler.evidence import Basis
 from stretto.compiler.groups import GroupKind
-from stretto.compiler.model import Effect, Unlogged
+from stretto.compiler.model import Unlogged
 from stretto.compiler.selection import Case, select
-from stretto.compiler.tracing import EXACT
+from stretto.compiler.tracing import EXACT, top
 from stretto.procedure import atoms
-from stretto.procedure.transforms import TEMPLATE, template_of, transformed
+from stretto.procedure.transforms import TEMPLATE, template_of
 from stretto.procedure.values import elements
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from stretto.compiler.depend import Judged, Producer
+    from stretto.compiler.depend import Producer
     from stretto.compiler.schemas import Tools
     from stretto.compiler.settings import CompilerSettings
-    from stretto.compiler.steps import Run
+    from stretto.compiler.steps import Run, Seen
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Classifier", "Seen"]
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One argument of one step in one trace.
-
-    Attributes:
-        run: of the trace.
-        judged: what the trace says of it.
-    """
-
-    run: Run
-    judged: Judged
-
-    @property
-    def value(self) -> JsonValue:
-        """Its value."""
-        return self.judged.argument.value
-
-    @property
-    def user_said(self) -> bool:
-        """Whether the user had said the value."""
-        return self.judged.argument.found(Other.USER)
+__all__ = ["Classifier"]
 
 
 class Classifier:
@@ -66,51 +43,44 @@ class Classifier:
         settings: the compiler's.
     """
 
-    def __init__(self, runs: Sequence[Run], tools: Tools, settings: CompilerSettings) -> None:
+    def __init__(self, runs: tuple[Run, ...], tools: Tools, settings: CompilerSettings) -> None:
         self.runs = runs
         self._tools = tools
         self._settings = settings
         self._seen: dict[tuple[str, str], list[Seen]] = {}
+        self._paths: dict[str, list[str]] = {}
+        self._varying: dict[str, frozenset[str]] = {}
 
     # --- what is seen ------------------------------------------------------------------------------------------------
 
     @cached_property
     def _sessions(self) -> frozenset[tuple[str, str]]:
         """The arguments that hold what a login yields, by ``app.action`` and path: declared, or traced to one."""
-        found = set()
-        for run in self.runs:
-            for argument in run.tracing.arguments:
-                declared = _top(argument.path) in self._tools.of(argument.call.name).sessions
-                traced = [each.call.effect is Effect.AUTH for each in argument.candidates]
-                if declared or (traced and all(traced)):
-                    found.add((argument.call.name, argument.path))
-        return frozenset(found)
+        return frozenset[tuple[str, str]]().union(*(run.tracing.sessions for run in self.runs))
 
     def seen(self, key: str, path: str) -> list[Seen]:
         """An argument in all traces in which it is present and the same in all calls of the step."""
         if (key, path) in self._seen:
             return self._seen[(key, path)]
-        name = key.rpartition("#")[0]
-        found = self._seen[(key, path)] = []
-        for run in self.runs:
-            argument = run.arguments(key).get(path)
-            if argument is not None:
-                session = (name, path) in self._sessions
-                found.append(Seen(run, judge(argument, run.tracing, session=session)))
+        session = (key.rpartition("#")[0], path) in self._sessions
+        each = [run.seen(key, path, session=session) for run in self.runs]
+        found = self._seen[(key, path)] = [seen for seen in each if seen is not None]
         return found
 
     def paths(self, key: str) -> list[str]:
         """The paths of a step's arguments, in any trace, sorted; those that vary among its own calls among them."""
-        found: set[str] = set()
-        for run in self.runs:
-            if key in run.by_key:
-                found |= set(run.arguments(key)) | run.by_key[key].varying
-        return sorted(found)
+        found = self._paths.get(key)
+        if found is None:
+            all_paths = {path for run in self.runs for path in (*run.arguments(key), *run.varying(key))}
+            found = self._paths[key] = sorted(all_paths)
+        return found
 
     def varying(self, key: str) -> frozenset[str]:
         """The paths that vary among a repeated step's calls in any trace."""
-        steps = [run.by_key[key] for run in self.runs if key in run.by_key]
-        return frozenset(path for step in steps for path in step.varying)
+        found = self._varying.get(key)
+        if found is None:
+            found = self._varying[key] = frozenset[str]().union(*(run.varying(key) for run in self.runs))
+        return found
 
     # --- what is concluded -------------------------------------------------------------------------------------------
 
@@ -147,7 +117,7 @@ class Classifier:
         return found or self._dynamic(key, path, seen)
 
     def _secret(self, key: str, path: str, seen: list[Seen], name: str) -> Binding | None:
-        declared = _top(path) in self._tools.of(name).secrets
+        declared = top(path) in self._tools.of(name).secrets
         masked = all(isinstance(each.value, str) and is_masked(each.value) for each in seen)
         if (declared or masked) and (name, path) not in self._sessions:
             return Binding(key, path, BindingClass.CONSTANT, secret=f"{name}.{path[2:]}")
@@ -171,7 +141,7 @@ class Classifier:
         reason = "nothing tells which element of the list is taken"
         return Binding(key, path, BindingClass.DYNAMIC, choices=source, basis=basis, reasons=(reason,))
 
-    def _consensus(self, key: str, path: str, seen: list[Seen], found: set[Producer]) -> Binding | None:
+    def _consensus(self, key: str, path: str, seen: list[Seen], found: frozenset[Producer]) -> Binding | None:
         """Sources that agreed in all traces, and have to agree whenever the procedure runs."""
         steps = sorted({producer[0] for producer in found})
         sources = [self._source(step, found, seen)[0] for step in steps]
@@ -180,23 +150,21 @@ class Classifier:
             return None
         return Binding(key, path, BindingClass.COPY, agreeing, basis=Basis.CROSS_TRACE)
 
-    def producers(self, seen: Sequence[Seen]) -> set[Producer]:
+    def producers(self, seen: Sequence[Seen]) -> frozenset[Producer]:
         """The places that all traces allow for an argument, when it is settled that it comes from one of them."""
         if not seen:
-            return set()
-        judged, runs = [each.judged for each in seen], [each.run for each in seen]
-        if all(each.is_strong for each in judged):
-            return set.intersection(*(producers_of(each, run) for each, run in zip(judged, runs, strict=True)))
-        if any(each.basis in (Basis.INFERRED, Basis.SESSION) for each in judged):
-            return set()
-        found = refuted(judged, runs, self._settings)
+            return frozenset()
+        if all(each.judged.is_strong for each in seen):
+            return frozenset.intersection(*(each.producers for each in seen))
+        if any(each.judged.basis in (Basis.INFERRED, Basis.SESSION) for each in seen):
+            return frozenset()
+        found = refuted(seen, self._settings)
         if len({step for step, _, _ in found}) == 1:
             # The refutation has to have happened: in some trace nobody else had the value.
-            alone = any(len({step for step, _, _ in producers_of(each.judged, each.run)}) == 1 for each in seen)
-            return found if alone else set()
+            return found if any(len(each.producer_steps) == 1 for each in seen) else frozenset()
         return found
 
-    def _source(self, step: str, found: set[Producer], seen: Sequence[Seen]) -> tuple[Source | None, bool]:
+    def _source(self, step: str, found: frozenset[Producer], seen: Sequence[Seen]) -> tuple[Source | None, bool]:
         """The place in one producer that explains all traces, and whether another would have done as well."""
         paths = sorted({path for key, path, _ in found if key == step}, key=lambda path: (path.count("[*]"), path))
         if paths == [""]:
@@ -222,20 +190,21 @@ class Classifier:
             if isinstance(output, Unlogged):
                 return Selection(SelectionKind.CHOICE)
             found = [element for _, element in elements(output, path)]
-            chosen = [number for number, element in enumerate(found) if atoms.same(element.value, each.value)]
+            chosen = [number for number, element in enumerate(found) if atoms.key(element.value) == each.key]
             if not chosen:
                 return Selection(SelectionKind.CHOICE)
-            cases.append(Case(tuple(found), chosen[0], _said_before(each), _arguments_before(each)))
+            cases.append(
+                Case(tuple(found), chosen[0], _said_before(each), each.run.arguments_before(each.judged.argument.call))
+            )
         return select(cases, constant_min=self._settings.constant_min)
 
     def _input(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
         if not seen or not all(each.user_said for each in seen):
             return None
-        return Binding(key, path, BindingClass.USER_INPUT, input=_top(path) or "input")
+        return Binding(key, path, BindingClass.USER_INPUT, input=top(path) or "input")
 
     def _constant(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
-        values = {atoms.key(each.value) for each in seen}
-        if len(values) != 1 or len(seen) < self._settings.constant_min:
+        if len(seen) < self._settings.constant_min or len({each.key for each in seen}) != 1:
             return None
         if any(each.user_said or each.judged.argument.candidates for each in seen):
             return None
@@ -243,11 +212,11 @@ class Classifier:
 
     def _transform(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
         """One transform of one source in all traces, with two different sources or more, and no other that fits."""
-        fitting = [self._transforms(each) for each in seen]
+        fitting = [each.transforms for each in seen]
         common = set.intersection(*(set(each) for each in fitting)) if fitting else set()
         if any(each.judged.argument.candidates and each.judged.is_strong is False for each in seen):
             common = {each for each in common if each[0]}  # a tie is no input
-        sources = {each: {atoms.key(found[each]) for found in fitting} for each in common}
+        sources = {each: {found[each] for found in fitting} for each in common}
         varied = sorted(each for each, values in sources.items() if len(values) > 1)
         if len(varied) == 1:
             step, place, name = varied[0]
@@ -270,21 +239,11 @@ class Classifier:
             )
         return Binding(key, path, BindingClass.TRANSFORM, input=place, transform=transform, before=before, after=after)
 
-    def _transforms(self, seen: Seen) -> dict[tuple[str, str, str], JsonValue]:
-        """All transforms of earlier values that give an argument's value: step, path, name, with the source's value."""
-        wanted = atoms.key(seen.value)
-        return {
-            (step, place, name): source
-            for step, place, source in _sources_before(seen)
-            for name, value in transformed(source)
-            if atoms.key(value) == wanted
-        }
-
     def _template(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
         """Fixed text around one value, the same in all traces, with `_TEMPLATE_SOURCES` different values or more."""
         if len(seen) < _TEMPLATE_SOURCES or not all(isinstance(each.value, str) for each in seen):
             return None
-        each_trace = [{(step, place): source for step, place, source in _sources_before(each)} for each in seen]
+        each_trace = [each.contained for each in seen]
         found = []
         for place in sorted(set.intersection(*(set(each) for each in each_trace))):
             values = [each[place] for each in each_trace]
@@ -299,14 +258,14 @@ class Classifier:
         return self._made(key, path, step, where, transform=TEMPLATE, around=fixed)
 
     def _dynamic(self, key: str, path: str, seen: list[Seen]) -> Binding:
-        everywhere = [producers_of(each.judged, each.run) for each in seen]
-        shared = set.intersection(*everywhere) if everywhere else set()
+        everywhere = [each.producers for each in seen]
+        shared = frozenset.intersection(*everywhere) if everywhere else frozenset()
         steps = sorted({step for step, _, match in shared if match == EXACT})
         suspects = tuple(source for step in steps if (source := self._source(step, shared, seen)[0]) is not None)
         reasons = [f"may come from {step}" for step in sorted({step for found in everywhere for step, _, _ in found})]
         said = sum(each.user_said for each in seen)
         reasons += [f"the user said it in {said} of {len(seen)} traces"] if said else []
-        few = len({atoms.key(each.value) for each in seen}) == 1 and len(seen) < self._settings.constant_min
+        few = len({each.key for each in seen}) == 1 and len(seen) < self._settings.constant_min
         reasons += [f"the same in {len(seen)} traces, fewer than {self._settings.constant_min}"] if few else []
         return Binding(
             key,
@@ -329,7 +288,7 @@ class Classifier:
         if source is not None:
             return Binding(key, path, BindingClass.COPY, (source,), basis=Basis.EXCLUSION, support=support)
         if all(self._all_said(run, key, path) for run in runs):
-            return Binding(key, path, BindingClass.USER_INPUT, input=_top(path) or "input", support=support)
+            return Binding(key, path, BindingClass.USER_INPUT, input=top(path) or "input", support=support)
         values = [value for run in runs for value in run.element_values(key, path)]
         seen = tuple({atoms.key(value): value for value in values}.values())
         return Binding(
@@ -341,9 +300,10 @@ class Classifier:
         found: set[tuple[str, str]] | None = None
         for run in runs:
             given = run.element_values(key, path)
-            values = [atoms.key(value) for value in given]
-            here = set()
-            for candidate in run.tracing.candidates(run.by_key[key].first, given[0]) if given else ():
+            if not given:
+                return None
+            values, here = [atoms.key(value) for value in given], set()
+            for candidate in run.tracing.candidates(run.by_key[key].first, given[0]):
                 for exact in candidate.paths:
                     place = run.place(candidate.call.index, exact)
                     if place is None or "[" not in place[1]:
@@ -371,14 +331,9 @@ class Classifier:
 _TEMPLATE_SOURCES: Final = 3
 
 
-def _top(path: str) -> str:
-    """The name of the argument that a path is in; empty for the whole."""
-    return path[2:].partition(".")[0].partition("[")[0] if path.startswith("$.") else ""
-
-
 def _values(seen: Sequence[Seen]) -> tuple[JsonValue, ...]:
     """The different values of an argument, in order of the traces."""
-    return tuple({atoms.key(each.value): each.value for each in seen}.values())
+    return tuple({each.key: each.value for each in seen}.values())
 
 
 def _is_settled(source: Source) -> bool:
@@ -388,34 +343,3 @@ def _is_settled(source: Source) -> bool:
 def _said_before(seen: Seen) -> Callable[[JsonValue], bool]:
     texts = [text for _, text in seen.run.trace.said_before(seen.judged.argument.call.index)]
     return lambda value: any(atoms.said(value, text) for text in texts)
-
-
-def _arguments_before(seen: Seen) -> dict[tuple[str, str], JsonValue]:
-    """The arguments of the steps before an argument's own, by key and exact path."""
-    call = seen.judged.argument.call
-    return {
-        (step.key, path): argument.value
-        for step in seen.run.steps
-        if step.first.index < call.index and call not in step.calls
-        for path, argument in seen.run.arguments(step.key).items()
-    }
-
-
-def _sources_before(seen: Seen) -> Iterator[tuple[str, str, JsonValue]]:
-    """The values that a transform may have been applied to: in outputs of earlier steps, and inputs of the user's.
-
-    Outside of lists, but for lists as a whole. An input stands under no step, by its name.
-    """
-    run, call = seen.run, seen.judged.argument.call
-    for step in run.steps:
-        output = run.output(step.key)
-        if not step.last.precedes(call) or isinstance(output, Unlogged):
-            continue
-        for path, node in atoms.nodes(output):
-            if "[" not in path and not isinstance(node, dict):
-                yield step.key, path, node
-    for step in run.steps:
-        if step.first.index <= call.index:
-            for path, argument in run.arguments(step.key).items():
-                if argument.found(Other.USER) and argument is not seen.judged.argument:
-                    yield "", _top(path), argument.value

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
 from stretto.compiler.analysis import analyse
 from stretto.compiler.emit import Origin, emit
-from stretto.compiler.guards import find_forks
 from stretto.compiler.inputs import find_inputs, inputs_of
 from stretto.compiler.model import Unlogged
 from stretto.compiler.paper import Replayed, Result, replay
 from stretto.compiler.repeats import repeats_alike
+from stretto.compiler.steps import Run
 from stretto.compiler.tracing import Tracing
 from stretto.procedure import atoms
 from stretto.procedure.checks import faults
@@ -117,7 +117,7 @@ def compile_traces(
     if len(kept) < settings.support_floor:
         says = f"{len(kept)} distinct traces, and it takes {settings.support_floor}"
         return Compilation(name, kept, None, warnings=(says,))
-    known = {trace.id: Tracing(trace, tools, settings) for trace in kept}
+    known = {trace.id: Run(Tracing(trace, tools, settings)) for trace in kept}
     made = _compiled(kept, tools, settings, origin, known=known, human=human)
     if made.procedure is None or made.analysis is None:
         return made
@@ -134,13 +134,13 @@ def _compiled(
     settings: CompilerSettings,
     origin: Origin,
     *,
-    known: Mapping[str, Tracing],
+    known: Mapping[str, Run],
     human: bool,
     whole: bool = True,
 ) -> Compilation:
     """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
     analysis = analyse(traces, tools, settings, known=known)
-    found = (*_open_repeats(analysis), *reasons(analysis, find_forks(analysis), human=human))
+    found = (*_open_repeats(analysis), *reasons(analysis, analysis.forks, human=human))
     refusal = refuse(origin.name, analysis, found)
     made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal)
     if refusal is not None or not analysis.keys:
@@ -203,7 +203,7 @@ def _without_each(
     settings: CompilerSettings,
     origin: Origin,
     *,
-    known: Mapping[str, Tracing],
+    known: Mapping[str, Run],
     human: bool,
 ) -> list[Replayed]:
     """Each trace, replayed by a procedure made without it: without its part, where there are more than `_PARTS`."""

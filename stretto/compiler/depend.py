@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from stretto.compiler.model import Call, Trace
     from stretto.compiler.settings import CompilerSettings
-    from stretto.compiler.steps import Run
+    from stretto.compiler.steps import Run, Seen
     from stretto.compiler.tracing import Argument, Tracing
 
 __all__ = [
@@ -105,25 +105,22 @@ def _last_login(call: Call, trace: Trace) -> Call | None:
     return logins[-1] if logins else None
 
 
-def refuted(judged: Sequence[Judged], runs: Sequence[Run], settings: CompilerSettings) -> set[Producer]:
+def refuted(seen: Sequence[Seen], settings: CompilerSettings) -> frozenset[Producer]:
     """The producers of one argument that every trace allows, when there are traces enough to settle it; else none.
 
     Enough are `cross_trace_min` traces with two different values or more (three, where the values are not distinctive),
     in none of which the user, the context or the schema explains the value.
 
     Args:
-        judged: what each trace says of the argument, one a trace in which it is present.
-        runs: for each, the run of its trace.
+        seen: what each trace says of the argument, one a trace in which it is present.
         settings: the compiler's.
     """
-    origins = (Other.USER, Other.STATIC, Other.DEFAULT, Other.ENUM)
-    values = {key(each.argument.value) for each in judged}
-    least = 2 if all(each.argument.distinctive for each in judged) else 3
-    if len(judged) < settings.cross_trace_min or len(values) < least:
-        return set()
-    if any(each.argument.found(other) for each in judged for other in origins):
-        return set()
-    return set.intersection(*(producers_of(each, run) for each, run in zip(judged, runs, strict=True)))
+    least = 2 if all(each.judged.argument.distinctive for each in seen) else 3
+    if len(seen) < settings.cross_trace_min or len({each.key for each in seen}) < least:
+        return frozenset()
+    if any(each.is_told for each in seen):
+        return frozenset()
+    return frozenset.intersection(*(each.producers for each in seen))
 
 
 def producers_of(judged: Judged, run: Run) -> set[Producer]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stretto.compiler.abstain import Code, Reason, closed_candidates
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
-from stretto.compiler.guards import find_forks, ways
+from stretto.compiler.guards import ways
 from stretto.compiler.inputs import FoundInput, Use, find_inputs
 from stretto.compiler.repeats import repeat_of
 from stretto.procedure import graph
@@ -89,7 +89,7 @@ class _Emitter:
         self._analysis = analysis
         self._reasons = found
         self._origin = origin
-        self._forks = find_forks(analysis)
+        self._forks = analysis.forks
         self._ways = ways(analysis)
         self._inputs = find_inputs(analysis)
         self._input_of = {use: each for each in self._inputs for use in each.uses}
@@ -385,7 +385,7 @@ class _Emitter:
             runs = self._analysis.occurrences(key)
             shown = [_shown(run, key) for run in runs]
             for path in sorted(set.intersection(*shown), key=lambda each: (each.count("."), each)):
-                name = path.rpartition(".")[2] or "output"
+                name = path.rpartition(".")[2] if "." in path else "output"
                 name = name if name not in found else f"{key.rpartition('#')[0].rpartition('.')[2]}_{name}"
                 found.setdefault(name, graph.Output(name=name, source=graph.Source(node=key, path=path)))
         return [found[name] for name in sorted(found)]

@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.binding import BindingClass
-from stretto.compiler.model import Unlogged
 from stretto.procedure import atoms
 from stretto.procedure.values import count_of
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from stretto.compiler.steps import Run
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["END", "Exit", "Fork", "Guard", "Predicate", "Way", "find_forks", "ways"]
+__all__ = ["END", "Branching", "Exit", "Fork", "Guard", "Predicate", "Way", "find_branching", "ways"]
 
 #: The exit of a fork after which no step comes that other traces lack.
 END: Final = "end"
@@ -101,6 +100,19 @@ class Fork:
 Way = tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """All ways that traces go.
+
+    Attributes:
+        forks: each after those that lead to it.
+        leaves: the ways to where traces have the same steps, with these traces.
+    """
+
+    forks: tuple[Fork, ...]
+    leaves: tuple[tuple[Way, tuple[Run, ...]], ...]
+
+
 @dataclass
 class _Search:
     analysis: Analysis
@@ -141,25 +153,23 @@ class _Search:
         ]
 
 
-def find_forks(analysis: Analysis) -> tuple[Fork, ...]:
-    """The forks of several traces, each after those that lead to it."""
+def find_branching(analysis: Analysis) -> Branching:
+    """The forks of several traces, and the ways through them."""
     search = _Search(analysis)
     search.resolve(analysis.runs, ())
-    return tuple(search.forks)
+    return Branching(tuple(search.forks), tuple(search.leaves))
 
 
 def ways(analysis: Analysis) -> dict[str, tuple[Way, ...]]:
     """How each step is reached, by key: the ways, any of which leads to it; none to one that is always reached."""
-    search = _Search(analysis)
-    search.resolve(analysis.runs, ())
-    found = {}
+    leaves, found = analysis.branching.leaves, {}
     for key in analysis.keys:
-        leading = [way for way, runs in search.leaves if all(key in run.by_key for run in runs)]
-        found[key] = _joined(leading, search.leaves)
+        leading = [way for way, runs in leaves if all(key in run.by_key for run in runs)]
+        found[key] = _joined(leading, leaves)
     return found
 
 
-def _joined(leading: list[Way], leaves: list[tuple[Way, tuple[Run, ...]]]) -> tuple[Way, ...]:
+def _joined(leading: list[Way], leaves: Sequence[tuple[Way, tuple[Run, ...]]]) -> tuple[Way, ...]:
     """Ways without the forks at which every exit leads on: where ways meet again, nothing has to be decided."""
     every = {way for way, _ in leaves}
     chosen = set(leading)
@@ -183,10 +193,9 @@ def _guards(analysis: Analysis, groups: Mapping[str, Sequence[Run]], before: Seq
     if any(len(runs) < analysis.settings.branch_min for runs in groups.values()):
         return
     for step in before:
-        outputs = {name: [run.output(step) for run in runs] for name, runs in groups.items()}
-        logged = {name: [each for each in found if not isinstance(each, Unlogged)] for name, found in outputs.items()}
-        if all(len(logged[name]) == len(found) for name, found in outputs.items()):
-            yield from _over_outputs(analysis, step, logged)
+        outputs = {name: [run.outer(step) for run in runs] for name, runs in groups.items()}
+        if all(found for each in outputs.values() for found in each):
+            yield from _over_outputs(analysis, step, outputs)
     for name in _inputs(analysis, groups):
         values = {exit_name: [name.of(run) for run in runs] for exit_name, runs in groups.items()}
         guard = _over_scalars(analysis, "", name.name, values)
@@ -194,20 +203,17 @@ def _guards(analysis: Analysis, groups: Mapping[str, Sequence[Run]], before: Seq
             yield guard
 
 
-def _over_outputs(analysis: Analysis, step: str, outputs: Mapping[str, Sequence[JsonValue]]) -> Iterator[Guard]:
+def _over_outputs(
+    analysis: Analysis, step: str, outputs: Mapping[str, Sequence[Mapping[str, JsonValue]]]
+) -> Iterator[Guard]:
     """The guards over one step's outputs; of a list, its length; of what is there or not, only the outermost."""
-    all_outputs = [output for found in outputs.values() for output in found]
-    each = [dict(atoms.nodes(output)) for output in all_outputs]
-    paths = sorted(
-        {path for found in each for path in found if "[" not in path}, key=lambda path: (path.count("."), path)
-    )
+    every = {path for found in outputs.values() for output in found for path in output}
+    paths = sorted(every, key=lambda path: (path.count("."), path))
     told: list[str] = []
     for path in paths:
         if any(path.startswith(f"{outer}.") for outer in told):
             continue
-        values = {
-            name: [dict(atoms.nodes(output)).get(path, _ABSENT) for output in found] for name, found in outputs.items()
-        }
+        values = {name: [output.get(path, _ABSENT) for output in found] for name, found in outputs.items()}
         guard = _over(analysis, step, path, values)
         if guard is not None:
             told += [path] if guard.predicate is Predicate.PRESENT else []

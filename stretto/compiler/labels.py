@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from stretto.compiler.binding import BindingClass
 from stretto.compiler.groups import GroupKind
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from stretto.compiler.model import Call
     from stretto.compiler.steps import Run
 
-__all__ = ["Label", "Labelled", "label_calls"]
+__all__ = ["Label", "Labelled", "Needs", "label_calls", "needs_of"]
+
+#: What labels have to know of bindings: key and exact path, class, and the keys of the steps that it reads.
+Needs: TypeAlias = "frozenset[tuple[str, str, BindingClass, tuple[str, ...]]]"
 
 
 class Label(StrEnum):
@@ -62,27 +65,38 @@ class Labelled:
     reason: str
 
 
-def label_calls(
-    run: Run, bindings: Mapping[tuple[str, str], Binding], *, guards: frozenset[str] = frozenset()
-) -> tuple[Labelled, ...]:
-    """The labels of a trace's calls, in order.
+def label_calls(run: Run, needs: Needs, *, guards: frozenset[str] = frozenset()) -> tuple[Labelled, ...]:
+    """The labels of a trace's calls, in order; the same again are kept with the run.
 
     Args:
         run: of the trace, with no call dropped but recoveries.
-        bindings: of all steps, by key and exact path.
+        needs: of the bindings of all steps.
         guards: keys of the steps whose outputs a guard reads.
     """
-    return _Labeller(run, bindings, guards).labels()
+    found = run.labels.get((needs, guards))
+    if found is None:
+        found = run.labels[(needs, guards)] = _Labeller(run, needs, guards).labels()
+    return found
+
+
+def needs_of(bindings: Mapping[tuple[str, str], Binding]) -> Needs:
+    """What labels have to know of bindings, by key and exact path."""
+    return frozenset((*place, binding.kind, _sources(binding)) for place, binding in bindings.items())
+
+
+def _sources(binding: Binding) -> tuple[str, ...]:
+    """The keys of the steps whose outputs or arguments a binding reads."""
+    chosen = (source.selection.equal.argument for source in binding.sources if source.selection is not None)
+    return (*(source.step for source in binding.sources), *(each[0] for each in chosen if each is not None))
 
 
 class _Labeller:
-    def __init__(self, run: Run, bindings: Mapping[tuple[str, str], Binding], guards: frozenset[str]) -> None:
+    def __init__(self, run: Run, needs: Needs, guards: frozenset[str]) -> None:
         self._run = run
-        self._bindings = bindings
+        self._needs = {(key, path): (kind, sources) for key, path, kind, sources in needs}
         self._guards = guards
-        self._recovery = {index for group in run.groups for index in group.recovery}
-        self._recovery |= set(self._fed_only_to_recoveries())
-        self._redundant = dict(self._repeats())
+        self._recovery = run.tracing.recoveries
+        self._redundant = run.tracing.repeats
         self._live = self._reached()
 
     def labels(self) -> tuple[Labelled, ...]:
@@ -99,47 +113,13 @@ class _Labeller:
             found = Label.REDUNDANT, f"as call {self._redundant[index]}, and nothing changed since"
         elif index in self._live:
             found = Label.ESSENTIAL, self._live[index]
-        elif any(index in group.calls and group.kind is GroupKind.UNKNOWN for group in self._run.groups):
+        elif self._run.tracing.kinds[index] is GroupKind.UNKNOWN:
             pass
         elif self._is_dead(call):
             found = Label.DEAD_OUTPUT, "nothing of it appears later"
         elif self._is_exploratory(call):
             found = Label.EXPLORATORY, "what it showed has another proven origin"
         return found
-
-    # --- recovery and redundancy -------------------------------------------------------------------------------------
-
-    def _fed_only_to_recoveries(self) -> Iterator[int]:
-        consumers: dict[int, set[int]] = {}
-        recovered = {index for group in self._run.groups for index in group.recovery}
-        trace = self._run.trace
-        for call in trace.calls:  # of failed calls, too, which have no traced arguments
-            for value in atoms.arguments(call.args).values():
-                for candidate in self._run.tracing.candidates(call, value) if call.index in recovered else ():
-                    consumers.setdefault(candidate.call.index, set()).add(call.index)
-        for argument in self._run.tracing.arguments:
-            for candidate in argument.candidates:
-                consumers.setdefault(candidate.call.index, set()).add(argument.call.index)
-        for index, fed in consumers.items():
-            call = self._run.calls[index]
-            if fed <= recovered and not call.effect.changes and not self._shown(call):
-                yield index
-
-    def _repeats(self) -> Iterator[tuple[int, int]]:
-        """The reads that repeat an earlier one which nothing can have changed since, each with that one."""
-        trace = self._run.trace
-        for number, call in enumerate(trace.calls):
-            if call.effect is not Effect.READ or not call.ok:
-                continue
-            for earlier in reversed(trace.calls[:number]):
-                if _disturbs(earlier, call):
-                    break
-                if earlier.ok and earlier.name == call.name and _equal(earlier, call) and not self._polls(call):
-                    yield call.index, earlier.index
-                    break
-
-    def _polls(self, call: Call) -> bool:
-        return any(call.index in group.calls and group.kind is GroupKind.POLL for group in self._run.groups)
 
     # --- what is needed ----------------------------------------------------------------------------------------------
 
@@ -166,7 +146,7 @@ class _Labeller:
             return "its output is in the answer"
         if self._run.keys.get(call.index) in self._guards:
             return "a guard reads its output"
-        if call.ok and self._polls(call):
+        if call.ok and self._run.tracing.kinds[call.index] is GroupKind.POLL:
             return "what follows waits until its output changes"
         return "the host says so" if call.policy else ""
 
@@ -177,15 +157,11 @@ class _Labeller:
             return
         step = self._run.by_key[key]
         for argument in self._run.tracing.by_call[index]:
-            binding = self._bindings.get((key, argument.path))
-            if binding is None or binding.kind in (BindingClass.CONSTANT, BindingClass.USER_INPUT):
+            kind, sources = self._needs.get((key, argument.path), (None, ()))
+            if kind in (None, BindingClass.CONSTANT, BindingClass.USER_INPUT):
                 continue
-            for source in binding.sources:
-                needed = [source.step]
-                if source.selection is not None and source.selection.equal.argument is not None:
-                    needed.append(source.selection.equal.argument[0])
-                yield from (call.index for each in needed for call in self._calls_of(each))
-            if binding.kind is BindingClass.DYNAMIC:
+            yield from (call.index for each in sources for call in self._calls_of(each))
+            if kind is BindingClass.DYNAMIC:
                 yield from (candidate.call.index for candidate in argument.candidates)
                 yield from (call.index for call in argument.unlogged)
         if step.group.source is not None:
@@ -198,8 +174,12 @@ class _Labeller:
     # --- what is not -------------------------------------------------------------------------------------------------
 
     def _shown(self, call: Call) -> bool:
-        """Whether a distinctive value of a call's output stands in the answer, and did not come with its arguments."""
-        return bool(self._run.tracing.shown(call))
+        """Whether the answer says a distinctive value of a call's output that no call with an effect shows as well.
+
+        What such a call was given or has returned is known without this one, since it has to be made.
+        """
+        tracing = self._run.tracing
+        return any(atoms.key(value) not in tracing.of_changes for value in tracing.shown(call).values())
 
     def _is_dead(self, call: Call) -> bool:
         if call.discovery and not self._appears(call):
@@ -209,36 +189,15 @@ class _Labeller:
 
     def _appears(self, call: Call) -> bool:
         """Whether anything of a call's output is traced to by a later argument, or shown in the answer."""
-        later = (argument for argument in self._run.tracing.arguments if call.precedes(argument.call))
-        if any(candidate.call is call for argument in later for candidate in argument.candidates):
-            return True
-        return self._shown(call)
+        return call.index in self._run.tracing.consumers or self._shown(call)
 
     def _is_exploratory(self, call: Call) -> bool:
         """Whether what its output may explain has another proven origin each time, or a consumer that is dropped."""
         if call.effect.changes or not call.ok or isinstance(call.output, Unlogged):
             return False
-        for argument in self._run.tracing.arguments:
-            if not any(candidate.call is call for candidate in argument.candidates):
-                continue
+        for argument in self._run.tracing.consumers.get(call.index, ()):
             key = self._run.keys.get(argument.call.index)
-            binding = self._bindings.get((key, argument.path)) if key else None
-            dropped = argument.call.index not in self._live
-            elsewhere = binding is not None and binding.kind is not BindingClass.DYNAMIC
-            if not dropped and not elsewhere:
+            kind, _ = self._needs.get((key or "", argument.path), (BindingClass.DYNAMIC, ()))
+            if argument.call.index in self._live and kind is BindingClass.DYNAMIC:
                 return False
         return True
-
-
-def _disturbs(earlier: Call, call: Call) -> bool:
-    """Whether a call may have changed what another reads."""
-    return earlier.effect.changes and (earlier.app == call.app or earlier.effect is Effect.UNKNOWN)
-
-
-def _equal(one: Call, other: Call) -> bool:
-    """Whether two calls have equal arguments, and outputs that are equal or not recorded."""
-    if atoms.key(dict(one.args)) != atoms.key(dict(other.args)):
-        return False
-    if isinstance(one.output, Unlogged) or isinstance(other.output, Unlogged):
-        return True
-    return atoms.same(one.output, other.output)

@@ -11,19 +11,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stretto.compiler.groups import group_calls
+from stretto.compiler.depend import judge, producers_of
+from stretto.compiler.evidence import Other
 from stretto.compiler.model import UNLOGGED, Unlogged
 from stretto.procedure import atoms
+from stretto.procedure.transforms import transformed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from stretto.compiler.depend import Judged, Producer
     from stretto.compiler.groups import Group
+    from stretto.compiler.labels import Labelled, Needs
     from stretto.compiler.model import Call, Output, Trace
     from stretto.compiler.tracing import Argument, Tracing
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Run", "Step", "step_keys"]
+__all__ = ["Run", "Seen", "Step", "step_keys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +78,25 @@ class Step:
 class Run:
     """One trace as a sequence of steps.
 
+    Whatever is found out of it is kept: the same run serves in all analyses that it is part of.
+
     Args:
         tracing: the trace with the origins of its arguments.
         dropped: indices of calls that are no steps, beside recoveries.
-        groups: of the trace's calls, where they are known.
+
+    Attributes:
+        labels: found so far, by what they depend on; for `stretto.compiler.labels`.
     """
 
-    def __init__(self, tracing: Tracing, dropped: Collection[int] = (), groups: tuple[Group, ...] = ()) -> None:
+    def __init__(self, tracing: Tracing, dropped: Collection[int] = ()) -> None:
         self.tracing = tracing
         self.dropped = frozenset(dropped)
-        self.groups = groups or group_calls(tracing)
+        self.labels: dict[tuple[Needs, frozenset[str]], tuple[Labelled, ...]] = {}
         self._arguments: dict[str, dict[str, Argument]] = {}
+        self._varying: dict[str, frozenset[str]] = {}
+        self._seen: dict[tuple[str, str, bool], Seen | None] = {}
+        self._before: dict[int, dict[tuple[str, str], JsonValue]] = {}
+        self._without: dict[frozenset[int], Run] = {}
 
     @property
     def trace(self) -> Trace:
@@ -102,7 +114,7 @@ class Run:
         return tuple(sorted(self._steps(), key=lambda step: step.first.index))
 
     def _steps(self) -> Iterator[Step]:
-        for group in self.groups:
+        for group in self.tracing.groups:
             kept = [self.calls[index] for index in group.kept if index not in self.dropped]
             if kept and group.kind.is_repeated:
                 yield Step(f"{group.name}#0", tuple(kept), group)
@@ -131,10 +143,45 @@ class Run:
         step = self.by_key.get(key)
         if step is not None:
             call = next((each for each in step.calls if each.ok), step.first)
-            varying = step.varying
+            varying = self.varying(key)
             for each in self.tracing.by_call[call.index]:
                 if each.path not in varying:
                     yield each.path, each
+
+    def varying(self, key: str) -> frozenset[str]:
+        """The exact paths of a step's arguments that are not the same in all of its calls; none without such a step."""
+        found = self._varying.get(key)
+        if found is None:
+            step = self.by_key.get(key)
+            found = self._varying[key] = step.varying if step is not None else frozenset()
+        return found
+
+    def seen(self, key: str, path: str, *, session: bool) -> Seen | None:
+        """What the trace says of a step's argument; None where it is absent, or differs among the step's calls.
+
+        Args:
+            key: of the step.
+            path: of the argument, exact.
+            session: whether it holds what a login yields.
+        """
+        place = (key, path, session)
+        if place not in self._seen:
+            argument = self.arguments(key).get(path)
+            found = None if argument is None else Seen(self, judge(argument, self.tracing, session=session))
+            self._seen[place] = found
+        return self._seen[place]
+
+    def arguments_before(self, call: Call) -> dict[tuple[str, str], JsonValue]:
+        """The arguments of the steps before a call's own, by key and exact path."""
+        found = self._before.get(call.index)
+        if found is None:
+            found = self._before[call.index] = {
+                (step.key, path): argument.value
+                for step in self.steps
+                if step.first.index < call.index and call not in step.calls
+                for path, argument in self.arguments(step.key).items()
+            }
+        return found
 
     def element_values(self, key: str, path: str) -> list[JsonValue]:
         """The values of an argument in each of a repeated step's calls, in order; what is absent is left out."""
@@ -154,6 +201,13 @@ class Run:
         logged = [output for output in outputs if not isinstance(output, Unlogged)]
         return UNLOGGED if len(logged) < len(outputs) else logged
 
+    def outer(self, key: str) -> dict[str, JsonValue]:
+        """What a step gives outside of lists, by exact path; nothing where it was not recorded."""
+        step, output = self.by_key[key], self.output(key)
+        if isinstance(output, Unlogged):
+            return {}
+        return {"$": output} if step.is_list else self.tracing.outer(step.last)
+
     def place(self, call: int, path: str) -> tuple[str, str] | None:
         """Where a place of a call's output is among the outputs of steps: the step's key and the exact path.
 
@@ -170,7 +224,95 @@ class Run:
 
     def without(self, dropped: Collection[int]) -> Run:
         """The same trace with these calls dropped."""
-        return Run(self.tracing, dropped, self.groups)
+        gone = frozenset(dropped)
+        if gone == self.dropped:
+            return self
+        if gone not in self._without:
+            self._without[gone] = Run(self.tracing, gone)
+        return self._without[gone]
+
+
+class Seen:
+    """One argument of one step in one trace.
+
+    Args:
+        run: of the trace.
+        judged: what the trace says of it.
+    """
+
+    def __init__(self, run: Run, judged: Judged) -> None:
+        self.run = run
+        self.judged = judged
+
+    @property
+    def value(self) -> JsonValue:
+        """Its value."""
+        return self.judged.argument.value
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for equal values."""
+        return atoms.key(self.value)
+
+    @cached_property
+    def user_said(self) -> bool:
+        """Whether the user had said the value."""
+        return self.judged.argument.found(Other.USER)
+
+    @cached_property
+    def is_told(self) -> bool:
+        """Whether the user, the context or the schema explains the value."""
+        origins = (Other.USER, Other.STATIC, Other.DEFAULT, Other.ENUM)
+        return any(self.judged.argument.found(other) for other in origins)
+
+    @cached_property
+    def producers(self) -> frozenset[Producer]:
+        """See `stretto.compiler.depend.producers_of`."""
+        return frozenset(producers_of(self.judged, self.run))
+
+    @cached_property
+    def producer_steps(self) -> frozenset[str]:
+        """The keys of the steps among them."""
+        return frozenset(step for step, _, _ in self.producers)
+
+    @cached_property
+    def transforms(self) -> dict[tuple[str, str, str], bytes]:
+        """All transforms of earlier values that give the value: step, path, name, with the source's value."""
+        return {
+            (step, place, name): atoms.key(source)
+            for step, place, source in self._sources()
+            for name, value in transformed(source)
+            if atoms.key(value) == self.key
+        }
+
+    @cached_property
+    def contained(self) -> dict[tuple[str, str], JsonValue]:
+        """The earlier texts and integers that a text holds, by step and path."""
+        text = self.value
+        return {
+            (step, place): source
+            for step, place, source in self._sources()
+            if isinstance(source, str | int) and not isinstance(source, bool)
+            if isinstance(text, str) and str(source) in text
+        }
+
+    def _sources(self) -> Iterator[tuple[str, str, JsonValue]]:
+        """The values that a transform may have been applied to: in outputs of earlier steps, and inputs of the user's.
+
+        Outside of lists, but for lists as a whole. An input stands under no step, by its name.
+        """
+        run, call = self.run, self.judged.argument.call
+        for step in run.steps:
+            output = run.output(step.key)
+            if step.last.precedes(call) and not isinstance(output, Unlogged):
+                for path, node in run.outer(step.key).items():
+                    if not isinstance(node, dict):
+                        yield step.key, path, node
+        for step in run.steps:
+            if step.first.index <= call.index:
+                for argument in run.arguments(step.key).values():
+                    if argument.found(Other.USER) and argument is not self.judged.argument:
+                        yield "", argument.name, argument.value
 
 
 def step_keys(runs: Sequence[Run]) -> tuple[str, ...]:

@@ -15,7 +15,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.evidence import Exclusion, Other
-from stretto.compiler.model import UNLOGGED, Unlogged
+from stretto.compiler.groups import group_calls
+from stretto.compiler.model import UNLOGGED, Effect, Unlogged
+from stretto.compiler.superfluous import recoveries, repeats
 from stretto.procedure import atoms
 from stretto.procedure.transforms import transformed
 from waggle import jsonvalue
@@ -26,12 +28,13 @@ from waggle.values import Content
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stretto.compiler.groups import Group, GroupKind
     from stretto.compiler.model import Call, Trace
     from stretto.compiler.schemas import Tools
     from stretto.compiler.settings import CompilerSettings
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["EXACT", "Argument", "Candidate", "Tracing"]
+__all__ = ["EXACT", "Argument", "Candidate", "Tracing", "top"]
 
 _WORDS: Final = re.compile(r"\w+")
 
@@ -79,9 +82,19 @@ class Argument:
     unlogged: tuple[Call, ...]
     distinctive: bool
 
+    @property
+    def name(self) -> str:
+        """The name of the argument that it is in; empty for the whole."""
+        return top(self.path)
+
     def found(self, other: Other) -> bool:
         """Whether another origin was found."""
         return any(each.origin is other and each.found for each in self.others)
+
+
+def top(path: str) -> str:
+    """The name of the argument that a path is in; empty for the whole."""
+    return path[2:].partition(".")[0].partition("[")[0] if path.startswith("$.") else ""
 
 
 class Tracing:
@@ -102,7 +115,8 @@ class Tracing:
         self._args = {call.index: atoms.arguments(call.args) for call in trace.calls}
         self._given = {index: {atoms.key(value) for value in args.values()} for index, args in self._args.items()}
         self._first = dict(self._firsts())
-        self._shown: dict[int, frozenset[str]] = {}
+        self._shown: dict[int, dict[str, JsonValue]] = {}
+        self._outer: dict[int, dict[str, JsonValue]] = {}
 
     def _firsts(self) -> Iterator[tuple[int, int]]:
         """For each successful call, the first of those that are equal to it, output included."""
@@ -130,14 +144,63 @@ class Tracing:
             found[argument.call.index].append(argument)
         return {index: tuple(each) for index, each in found.items()}
 
-    def shown(self, call: Call) -> frozenset[str]:
-        """The exact paths in a call's output whose distinctive values the answer says and its arguments do not."""
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """What the calls of each action are to each other."""
+        return group_calls(self)
+
+    @cached_property
+    def kinds(self) -> dict[int, GroupKind]:
+        """The kind of the group that each call is of, by its index."""
+        return {index: group.kind for group in self.groups for index in group.calls}
+
+    @cached_property
+    def recoveries(self) -> frozenset[int]:
+        """See `stretto.compiler.superfluous.recoveries`."""
+        return recoveries(self)
+
+    @cached_property
+    def repeats(self) -> dict[int, int]:
+        """See `stretto.compiler.superfluous.repeats`."""
+        return repeats(self)
+
+    @cached_property
+    def consumers(self) -> dict[int, tuple[Argument, ...]]:
+        """The arguments that each call's output may have gone into, by the call's index; none of most calls."""
+        found: dict[int, list[Argument]] = {}
+        for argument in self.arguments:
+            for candidate in argument.candidates:
+                found.setdefault(candidate.call.index, []).append(argument)
+        return {index: tuple(each) for index, each in found.items()}
+
+    @cached_property
+    def sessions(self) -> frozenset[tuple[str, str]]:
+        """The arguments that hold what a login yields, by ``app.action`` and path: declared, or traced to one alone."""
+        return frozenset(
+            (argument.call.name, argument.path)
+            for argument in self.arguments
+            if argument.name in self._tools.of(argument.call.name).sessions
+            or (argument.candidates and all(each.call.effect is Effect.AUTH for each in argument.candidates))
+        )
+
+    @cached_property
+    def of_changes(self) -> frozenset[bytes]:
+        """The values of the calls that change something, arguments and outputs, as `stretto.procedure.atoms.key`."""
+        found: set[bytes] = set()
+        for call in self.trace.calls:
+            if call.ok and call.effect.changes:
+                output = None if isinstance(call.output, Unlogged) else call.output
+                found |= self._given[call.index] | {atoms.key(value) for _, value in atoms.atoms(output)}
+        return frozenset(found)
+
+    def shown(self, call: Call) -> dict[str, JsonValue]:
+        """The distinctive values in a call's output that the answer says and its arguments do not, by exact path."""
         found = self._shown.get(call.index)
         if found is None:
-            found = self._shown[call.index] = frozenset(self._in_answer(call))
+            found = self._shown[call.index] = dict(self._in_answer(call))
         return found
 
-    def _in_answer(self, call: Call) -> Iterator[str]:
+    def _in_answer(self, call: Call) -> Iterator[tuple[str, JsonValue]]:
         answer = self.trace.answer
         if isinstance(call.output, Unlogged) or not answer:
             return
@@ -146,7 +209,15 @@ class Tracing:
             if self._settings.is_distinctive(value):
                 first = _WORDS.search(atoms.fold(atoms.shown(value)))
                 if first and first[0] in words and atoms.said(value, answer) and not self._carries(call, value):
-                    yield path
+                    yield path, value
+
+    def outer(self, call: Call) -> dict[str, JsonValue]:
+        """What a call's output is made of outside of lists, by exact path; nothing where it was not recorded."""
+        found = self._outer.get(call.index)
+        if found is None:
+            made = () if isinstance(call.output, Unlogged) else atoms.nodes(call.output, within_lists=False)
+            found = self._outer[call.index] = {path: node for path, node in made if "[" not in path}
+        return found
 
     def failed(self, call: Call, value: JsonValue) -> tuple[Candidate, ...]:
         """The failed calls before a call whose output holds its value."""

@@ -57,15 +57,20 @@ def arguments(args: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return dict(atoms(dict(args))) if args else {}
 
 
-def nodes(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
-    """All that a value is made of, itself first, lists and objects before their parts, each with its exact path."""
+def nodes(value: JsonValue, *, within_lists: bool = True) -> Iterator[tuple[str, JsonValue]]:
+    """All that a value is made of, itself first, lists and objects before their parts, each with its exact path.
+
+    Args:
+        value: it.
+        within_lists: whether the elements of lists are gone into.
+    """
     todo: list[tuple[tuple[str | int, ...], JsonValue]] = [((), value)]
     while todo:
         path, node = todo.pop()
         yield exact(path), node
         if isinstance(node, dict):
             todo += [((*path, name), node[name]) for name in sorted(node, reverse=True)]
-        elif isinstance(node, list):
+        elif within_lists and isinstance(node, list):
             todo += [((*path, index), node[index]) for index in reversed(range(len(node)))]
 
 

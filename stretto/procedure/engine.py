@@ -106,10 +106,12 @@ class Done:
     Attributes:
         ok: whether it succeeded.
         output: as JSON; a result that is no JSON is one text.
+        certain: whether it is known what came of it. A call that got no answer may have been made.
     """
 
     ok: bool
     output: JsonValue
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ class Escalation:
         node: where it stopped.
         reason: ``missing_source``, ``selection``, ``sources_disagree``, ``unseen_branch``, ``unseen_value``,
             ``call_failed``, ``too_many``, ``unknown_page``, ``no_answer``, ``not_among_candidates``, ``declined``;
-            and of a run that was taken up: ``in_doubt``, ``masked``.
+            ``in_doubt``: a change was begun, and it is not known whether it was made; ``masked``: a run that was taken
+            up would have to pass on what is kept nowhere.
         observed: what was met, for people.
     """
 
@@ -379,7 +382,8 @@ class _Run:
         for make, each in zip(makes, done, strict=True):
             if not each.ok:
                 self.at = make.node
-                raise _Stop("call_failed", f"{make.tool}: {atoms.shown(each.output)[:_SHOWN]}")
+                reason = "call_failed" if each.certain or not make.changes else "in_doubt"
+                raise _Stop(reason, f"{make.tool}: {atoms.shown(each.output)[:_SHOWN]}")
         return done
 
     def _each(self, name: str, node: ToolNode) -> Generator[Request, Reply, None]:

@@ -17,7 +17,7 @@ from waggle.errors import StoreUnavailable
 from waggle.redact import is_masked, redact_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from stretto.procedure.engine import Ask, Make
@@ -113,8 +113,8 @@ class Journal(NoJournal):
             self._write(event, durable=make.changes)
 
     def end(self, make: Make, done: Done) -> None:
-        """Write what came of a call."""
-        if make.effect != "auth":
+        """Write what came of a call; nothing of a change of which that is not known."""
+        if make.effect != "auth" and (done.certain or not make.changes):
             self._write({"end": make.id, "ok": done.ok, "output": redact_value(done.output)}, durable=make.changes)
 
     def answer(self, ask: Ask, answer: Answer) -> None:
@@ -135,13 +135,22 @@ def _arguments(make: Make) -> JsonObject:
     return kept if isinstance(kept, dict) else {}
 
 
-def open_journal(path: Path, digest: str, inputs: Mapping[str, JsonValue]) -> Journal:
+def open_journal(
+    path: Path,
+    digest: str,
+    inputs: Mapping[str, JsonValue],
+    *,
+    not_made: Collection[str] = (),
+    made: Mapping[str, JsonValue] | None = None,
+) -> Journal:
     """Begin a run's journal, or take up the one that is there.
 
     Args:
         path: of its file.
         digest: of the procedure.
         inputs: of the run.
+        not_made: ids of calls that were begun, and that somebody has found not to have been made: they are made again.
+        made: ids of calls that were begun, and that somebody has found to have been made, with what they returned.
 
     Raises:
         RunError: the file is of another procedure or other inputs, or is no journal; or the run had come to its end.
@@ -158,7 +167,16 @@ def open_journal(path: Path, digest: str, inputs: Mapping[str, JsonValue]) -> Jo
     events = list(_events(path, data))
     if not events or events[0] != head:
         raise RunError(str(path), "it is the journal of another procedure, or of other inputs; name another file")
-    return _taken_up(path, events[1:])
+    journal = _taken_up(path, events[1:])
+    found = made or {}
+    for name in (*not_made, *found):
+        if name not in journal.begun or name in journal.ended:
+            known = ", ".join(sorted(set(journal.begun) - set(journal.ended))) or "none"
+            raise RunError(str(path), f"{name} is no call that is in doubt; there are: {known}")
+    for name in not_made:
+        del journal.begun[name]
+    journal.ended.update({name: Done(ok=True, output=output) for name, output in found.items()})
+    return journal
 
 
 def _taken_up(path: Path, events: list[JsonObject]) -> Journal:

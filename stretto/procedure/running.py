@@ -178,7 +178,7 @@ def drive(
 
     Args:
         running: `course` or `tree_course`.
-        call: makes a call; what it raises is a failed call.
+        call: makes a call; what it raises is a failed call, of which it is not known whether it was made.
         person: is asked what only a person may decide; without one such a question stops the run.
         chooser: answers the closed questions of a model; without one such a question stops the run.
         side_by_side: reads that are made at once.
@@ -226,15 +226,15 @@ async def adrive(
 def _made(call: Callable[[Make], Done], make: Make) -> Done:
     try:
         return call(make)
-    except Exception as error:  # noqa: BLE001 - a tool that raises has failed
-        return Done(ok=False, output=f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run stops
+        return Done(ok=False, output=f"{type(error).__name__}: {error}", certain=False)
 
 
 async def _amade(call: Callable[[Make], Awaitable[Done]], make: Make) -> Done:
     try:
         return await call(make)
-    except Exception as error:  # noqa: BLE001 - a tool that raises has failed
-        return Done(ok=False, output=f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run stops
+        return Done(ok=False, output=f"{type(error).__name__}: {error}", certain=False)
 
 
 def _asked(question: Ask, person: Person | None, chooser: Chooser | None) -> Answer:

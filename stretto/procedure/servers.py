@@ -5,6 +5,7 @@ Needs the extra ``mcp`` (2.x of the SDK). Not responsible for what is called.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -67,7 +68,7 @@ class Servers:
         if client is None:
             return Done(ok=False, output=f"no server {make.server}")
         if make.waits:
-            await _pause()
+            await asyncio.sleep(_POLL_SECONDS)
         result = await client.call_tool(make.tool, dict(make.args), read_timeout_seconds=self.seconds)
         return _done(result)
 
@@ -86,12 +87,6 @@ def _done(result: Any) -> Done:
 _POLL_SECONDS: Final = 1.0
 
 
-async def _pause() -> None:
-    import asyncio  # noqa: PLC0415 - where nothing is polled it is not needed
-
-    await asyncio.sleep(_POLL_SECONDS)
-
-
 @asynccontextmanager
 async def open_servers(servers: Sequence[Server], *, seconds: float = 60) -> AsyncIterator[Servers]:
     """Open servers and list their tools.
@@ -101,7 +96,7 @@ async def open_servers(servers: Sequence[Server], *, seconds: float = 60) -> Asy
         seconds: longest wait for one call.
 
     Raises:
-        UsageError: the SDK is not installed.
+        UsageError: the SDK is not installed, or a server does not answer.
     """
     try:
         from mcp import Client  # noqa: PLC0415 - an extra
@@ -117,9 +112,14 @@ async def open_servers(servers: Sequence[Server], *, seconds: float = 60) -> Asy
                 target = StdioServerParameters(
                     command=server.command[0], args=words, env=dict(server.env) or None, cwd=server.cwd
                 )
-            client = await stack.enter_async_context(Client(target))
-            opened.clients[server.name] = client
-            await _list(opened, server.name, client)
+            try:
+                async with asyncio.timeout(seconds):
+                    client = await stack.enter_async_context(Client(target))
+                    opened.clients[server.name] = client
+                    await _list(opened, server.name, client)
+            except TimeoutError:
+                said = server.url or " ".join(server.command)
+                raise UsageError(f"{said}: does not answer as a server within {seconds:g} s") from None
         yield opened
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from stretto.compiler.abstain import Code, Reason, reasons, refuse
 from stretto.compiler.analysis import Analysis, analyse
-from stretto.compiler.guards import Predicate, find_forks, ways
+from stretto.compiler.guards import Predicate, ways
 from stretto.compiler.model import Effect
 from stretto.compiler.names import RawTool, canonical_names
 from stretto.compiler.settings import CompilerSettings
@@ -28,7 +28,7 @@ def of(stories: Sequence[Story], settings: CompilerSettings = SETTINGS, tools: T
 
 
 def against(analysis: Analysis, **more: Any) -> tuple[Reason, ...]:
-    return reasons(analysis, find_forks(analysis), **more)
+    return reasons(analysis, analysis.forks, **more)
 
 
 def codes(analysis: Analysis, **more: Any) -> list[Code]:
@@ -49,7 +49,7 @@ def search(number: int, matches: int) -> Story:
 @pytest.mark.case("TC-47")
 def test_the_number_of_matches_is_the_guard_and_nothing_else_separates() -> None:
     analysis = of([search(number, int(number < 4)) for number in range(6)])
-    (fork,) = find_forks(analysis)
+    (fork,) = analysis.forks
     assert fork.guard is not None
     assert (fork.guard.predicate, fork.guard.step, fork.guard.path) == (Predicate.COUNT, "crm.search#0", "$.matches")
     assert fork.guard.exits == {"shop.list_orders#0": ("1",), "mail.send_template#0": ("0",)}
@@ -70,7 +70,7 @@ def expedite(number: int, tier: str, total: int) -> Story:
 def test_two_guards_that_separate_equally_well_are_none_and_both_are_named() -> None:
     cases = [("gold", 1040), ("gold", 2300), ("silver", 300), ("silver", 820), ("gold", 1500)]
     analysis = of([expedite(number, *case) for number, case in enumerate(cases)])
-    (fork,) = find_forks(analysis)
+    (fork,) = analysis.forks
     assert fork.guard is None
     assert {str(guard) for guard in fork.rivals} == {
         "equals(shop.get_order#0 $.tier)",

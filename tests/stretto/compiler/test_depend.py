@@ -40,7 +40,7 @@ def bound(stories: list[Story], key: str, path: str, tools: Tools | None = None)
     """What is concluded of one argument over several traces."""
     for number, story in enumerate(stories):
         story.id = f"t{number}"
-    runs = [story.run(tools, SETTINGS) for story in stories]
+    runs = tuple(story.run(tools, SETTINGS) for story in stories)
     return Classifier(runs, tools or Tools(), SETTINGS).binding(key, path)
 
 

@@ -9,7 +9,7 @@ from tests.stretto.compiler.stories import Story
 
 
 def group(story: Story, name: str) -> Group:
-    return next(each for each in story.run().groups if each.name == name)
+    return next(each for each in story.run().tracing.groups if each.name == name)
 
 
 @pytest.mark.case("TC-09")
