@@ -24,7 +24,7 @@ def _lines(block: Block) -> Iterator[str]:
     match block:
         case Heading(level, line):
             text = _said(line)
-            yield text.upper() if level == 1 else text
+            yield text
             yield ("=" if level == 1 else "-") * len(text)
         case Paragraph(line):
             yield _said(line)

@@ -16,6 +16,7 @@ from stretto.procedure.graph import (
     TransformNode,
 )
 from stretto.procedure.order import layers
+from stretto.procedure.shapes import SHAPES
 from stretto.procedure.transforms import REGISTRY, TEMPLATE
 
 if TYPE_CHECKING:
@@ -30,9 +31,15 @@ def faults(procedure: Procedure) -> list[str]:
     """What is wrong with a procedure, each with where, in order of the nodes; empty when it is sound.
 
     Acyclic; every source of a binding comes before it, in a layer before; every way names exits that are there; every
-    strong edge has evidence; every transform is registered; what a node needs of an input is declared.
+    strong edge has evidence; every transform is registered; what a node needs of an input is declared, and so is the
+    shape of each.
     """
-    found = [*_of_edges(procedure)]
+    found = [
+        f"$.inputs.{name}: there is no shape {spec.pattern}"
+        for name, spec in sorted(procedure.inputs.items())
+        if spec.pattern and spec.pattern not in SHAPES
+    ]
+    found += _of_edges(procedure)
     for name, node in procedure.nodes.items():
         found += [f"$.nodes.{name}: {fault}" for fault in _of_node(procedure, name, node)]
     for output in procedure.outputs:

@@ -19,10 +19,10 @@ from stretto.review.procedure_shown import text_of
 from stretto.review.procedure_words import looked_at, origin, place, repeat_said, value, way_said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Any
 
-    from stretto.procedure.graph import Binding, Procedure
+    from stretto.procedure.graph import Binding, InputSpec, Procedure
     from stretto.review.document import Line
 
 __all__ = ["diff_procedures"]
@@ -98,7 +98,8 @@ class _Comparison:
                     marked = changes or kind == "constant"
                     yield _change(kind, name, marked, *at, *said_was, " -> ", *said_now)
                 elif was.basis != now.basis:
-                    yield _change("basis", name, False, *at, f"rests on {now.basis or 'nothing'}; was {was.basis}")
+                    rests: Line = (Data(was.basis or "nothing"), " -> ", Data(now.basis or "nothing"))
+                    yield _change("basis", name, False, *at, "rests on ", *rests)
 
     def _origins(self, was: Binding, now: Binding) -> tuple[Line, Line]:
         said_was, said_now = origin(self._old, was), origin(self._new, now)
@@ -206,7 +207,7 @@ class _Comparison:
             elif was != now:
                 looser = (now.type, now.many) != (was.type, was.many) or (was.pattern and was.pattern != now.pattern)
                 marked = bool(looser) or (now.optional and not was.optional)
-                said: Line = (_spec(was.model_dump()), " -> ", _spec(now.model_dump()))
+                said: Line = (Data(_spec(was)), " -> ", Data(_spec(now)))
                 yield _change("input", name, marked, "input ", Data(name), ": ", *said)
         outputs = [{each.name: place(each.source) for each in side.outputs} for side in (self._old, self._new)]
         for name in sorted(outputs[0].keys() | outputs[1].keys()):
@@ -236,10 +237,10 @@ def _is_fixed(binding: Binding) -> bool:
     return isinstance(binding.value, Constant | Secret)
 
 
-def _spec(spec: Mapping[str, Any]) -> str:
-    many = "list of " if spec["many"] else ""
-    shape = f" like {spec['pattern']}" if spec["pattern"] else ""
-    return f"{many}{spec['type']}{shape}{', may be left out' if spec['optional'] else ''}"
+def _spec(spec: InputSpec) -> str:
+    many = "list of " if spec.many else ""
+    shape = f" like {spec.pattern}" if spec.pattern else ""
+    return f"{many}{spec.type}{shape}{', may be left out' if spec.optional else ''}"
 
 
 def _defaults() -> dict[str, object]:

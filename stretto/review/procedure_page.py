@@ -12,7 +12,7 @@ from stretto.review.document import Data, Drawing, Heading, Items, Paragraph, Ta
 from stretto.review.page import count
 from stretto.review.procedure_graph import drawn
 from stretto.review.procedure_mermaid import mermaid
-from stretto.review.procedure_words import BASES, EFFECTS, place
+from stretto.review.procedure_words import BASES, EFFECTS, known, place
 from stretto.review.words import percent
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _steps(shown: ProcedureShown) -> Iterator[Block]:
         yield Heading(3, (f"{step.layer}. ", Data(step.name)))
         yield Items(tuple((line, ()) for line in _step(step)))
         if step.arguments:
-            rows = tuple((((Data(each.path),), each.origin, (_seen(each),))) for each in step.arguments)
+            rows = tuple(((Data(each.path),), each.origin, _seen(each)) for each in step.arguments)
             yield Table(("argument", "where from", "evidence"), rows)
         else:
             yield Paragraph(("No arguments.",))
@@ -134,9 +134,9 @@ def _step(step: StepShown) -> Iterator[Line]:
         yield ("repeated: ", *step.repeat)
 
 
-def _seen(argument: ArgumentShown) -> str:
-    basis = BASES.get(argument.basis, argument.basis)
-    return _observed(argument.observed, argument.of) + (f"; {basis}" if basis else "")
+def _seen(argument: ArgumentShown) -> Line:
+    observed, basis = _observed(argument.observed, argument.of), known(BASES, argument.basis)
+    return (observed, "; ", *basis) if basis else (observed,)
 
 
 def _decisions(shown: ProcedureShown) -> Iterator[Block]:
@@ -168,7 +168,7 @@ def _question(question: QuestionShown) -> Iterator[Line]:
     fills: Line = (", for argument ", Data(question.argument)) if question.argument else ()
     yield ("before ", Data(question.about), *fills)
     if question.why:
-        yield ("why: ", question.why)
+        yield ("why: ", *question.why)
     yield ("answers: ", *question.answers)
     yield ("shown: ", *(question.shows or ("nothing",)))
     if question.deadline_s:
@@ -200,9 +200,9 @@ def _evidence_row(each: EvidenceShown) -> tuple[Line, ...]:
         (Data(each.argument),),
         (Data(each.place),),
         (Data(each.match),),
-        (f"{each.verdict}, {each.basis}",),
+        (each.verdict or "none", *((", ", Data(each.basis)) if each.basis else ())),
         (str(each.traces),),
-        (", ".join(f"{origin} {number}" for origin, number in each.looked_at.items()) or "nothing",),
+        joined((Data(origin), f" {number:,}") for origin, number in each.looked_at.items()) or ("nothing",),
         joined((Data(found),) for found in each.found) or ("nothing",),
     )
 
@@ -218,7 +218,7 @@ def _origin(shown: ProcedureShown) -> Iterator[Block]:
     ]
     yield Items(tuple((line, ()) for line in lines))
     if compiled.calls:
-        rows = tuple(((label,), (f"{number:,}",)) for label, number in sorted(compiled.calls.items()))
+        rows = tuple(((Data(label),), (f"{number:,}",)) for label, number in sorted(compiled.calls.items()))
         yield Table(("calls in the traces, by label", "number"), rows)
     if compiled.branches:
         yield Table(

@@ -25,6 +25,7 @@ from stretto.review.procedure_shown import (
 from stretto.review.procedure_words import (
     WHY_ASKED,
     exit_said,
+    known,
     looked_at,
     origin,
     place,
@@ -106,9 +107,7 @@ def _questions(ordered: list[tuple[str, Node]]) -> Iterator[QuestionShown]:
                 asks=node.asks,
                 about=node.about,
                 argument=node.path,
-                why=WHY_ASKED.get(node.code, node.code)
-                if isinstance(node, HumanNode)
-                else "nothing in the traces tells",
+                why=known(WHY_ASKED, node.code) if isinstance(node, HumanNode) else ("nothing in the traces tells",),
                 answers=_answers(node),
                 shows=joined(map(place, node.shows)),
                 deadline_s=node.deadline_s if isinstance(node, HumanNode) else 0,
@@ -122,7 +121,7 @@ def _answers(node: HumanNode | ModelNode) -> Line:
         return ("one of ", Data(node.choices.path), " of ", Data(node.choices.node))
     if node.candidates:
         return ("one of ", *values(node.candidates))
-    return (f"any {node.answer}",) if node.answer else ("yes or no",)
+    return ("any ", Data(node.answer)) if node.answer else ("yes or no",)
 
 
 def _evidence(procedure: Procedure) -> Iterator[EvidenceShown]:

@@ -117,7 +117,7 @@ class QuestionShown:
     asks: str
     about: str
     argument: str
-    why: str
+    why: Line
     answers: Line
     shows: Line
     deadline_s: float
@@ -260,7 +260,7 @@ def _question(question: QuestionShown) -> JsonObject:
         "asks": question.asks,
         "about": question.about,
         "argument": question.argument,
-        "why": question.why,
+        "why": text_of(question.why),
         "answers": text_of(question.answers),
         "shows": text_of(question.shows),
         "deadline_s": question.deadline_s,

@@ -31,6 +31,7 @@ __all__ = [
     "EFFECTS",
     "WHY_ASKED",
     "exit_said",
+    "known",
     "looked_at",
     "origin",
     "place",
@@ -67,10 +68,11 @@ BASES: Final[Mapping[str, str]] = {
 
 _COUNTS: Final = {"0": "no element", "1": "one element", "many": "several elements"}
 _SHOWN: Final = 200  #: characters of a value that are shown; a text may be as long as a letter
-_REPEATS: Final = {
-    "page": "page after page, from {start} on in steps of {step}",
-    "cursor": "page after page, as long as the one before names a next one",
-}
+
+
+def known(words: Mapping[str, str], word: str) -> Line:
+    """What a word of ours means; one that we do not know is data."""
+    return (words[word],) if word in words else (Data(word),) if word else ()
 
 
 def value(given: JsonValue) -> Data:
@@ -198,10 +200,10 @@ def repeat_said(node: ToolNode) -> Line:
         return ("once for each ", Data(repeat.path), most)
     if repeat.kind == "until":
         return _polled(repeat, most)
-    said = _REPEATS[repeat.kind].format(
-        start=", ".join(map(atoms.shown, repeat.start)) or "the start", step=repeat.step
-    )
-    return (Data(repeat.path), f": {said}{most}")
+    if repeat.kind == "cursor":
+        return (Data(repeat.path), f": page after page, as long as the one before names a next one{most}")
+    start = values(repeat.start) if repeat.start else ("the start",)
+    return (Data(repeat.path), ": page after page, from ", *start, f" on in steps of {repeat.step}{most}")
 
 
 def _polled(repeat: Repeat, most: str) -> Line:
