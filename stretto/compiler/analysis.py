@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stretto.compiler.binding import Binding
     from stretto.compiler.evidence import Evidence
     from stretto.compiler.guards import Branching, Fork
-    from stretto.compiler.labels import Labelled
+    from stretto.compiler.labels import Labelled, Labels
     from stretto.compiler.model import Trace
     from stretto.compiler.schemas import Tools
     from stretto.compiler.settings import CompilerSettings
@@ -56,14 +56,14 @@ class Analysis:
     """What the traces of one intent show.
 
     Attributes:
-        labels: of all calls of each trace, by its id, in order.
         classifier: what concludes where arguments come from.
+        rounds: in which it was found out which calls are steps.
         tools: what is known of the actions.
         settings: the compiler's.
     """
 
-    labels: Mapping[str, tuple[Labelled, ...]]
     classifier: Classifier
+    rounds: tuple[_Round, ...]
     tools: Tools
     settings: CompilerSettings
 
@@ -71,6 +71,19 @@ class Analysis:
     def runs(self) -> tuple[Run, ...]:
         """One a trace, sorted by the traces' ids."""
         return self.classifier.runs
+
+    @cached_property
+    def labels(self) -> dict[str, tuple[Labelled, ...]]:
+        """Of all calls of each trace, by its id, in order: a call that was dropped has the label of that time."""
+        known: dict[str, dict[int, Labelled]] = {run.trace.id: {} for run in self.runs}
+        for each in self.rounds:
+            for run, labels in zip(each.runs, each.labels, strict=True):
+                known[run.trace.id] |= {
+                    one.call.index: _shared(one, run.keys.get(one.call.index), each.used)
+                    for one in labels.each
+                    if one.call.index not in run.dropped
+                }
+        return {name: tuple(each[index] for index in sorted(each)) for name, each in known.items()}
 
     @property
     def bindings(self) -> dict[tuple[str, str], Binding]:
@@ -162,17 +175,27 @@ class Analysis:
             self._add_fan_out(key, path, found)
 
     def _add_fan_out(self, key: str, path: str, found: dict[tuple[str, str], list[tuple[Verdict, Evidence]]]) -> None:
-        binding = self.bindings[(key, path)]
-        sources = {source.step for source in binding.sources}
-        for run in self.occurrences(key):
-            for argument in run.tracing.by_call[run.by_key[key].first.index]:
-                judged = judge(argument, run.tracing)
-                for candidate in judged.producers if argument.path == path else ():
-                    producer = run.keys.get(candidate.call.index)
-                    if producer in sources:
-                        verdict = judged.verdict or Verdict.SUSPECTED
-                        pair = (str(producer), key)
-                        found.setdefault(pair, []).append((verdict, evidence_of(judged, candidate, run.trace)))
+        """The edges of an argument that differs among a step's calls: to the list that it goes over, if that is known.
+
+        Else to where the values come from, strong only if every value in every trace is proven to come from there.
+        """
+        sources = {source.step for source in self.bindings[(key, path)].sources}
+        judged = [
+            (run, judge(argument, run.tracing))
+            for run in self.occurrences(key)
+            for call in run.by_key[key].calls
+            for argument in run.tracing.by_call[call.index]
+            if argument.path == path
+        ]
+        each = [{run.keys.get(candidate.call.index) for candidate in one.producers} for run, one in judged]
+        proven = all(one.is_strong for _, one in judged) and len(set().union(*each)) == 1
+        for run, one in judged:
+            for candidate in one.producers:
+                producer = run.keys.get(candidate.call.index)
+                if producer is None or producer == key or (sources and producer not in sources):
+                    continue
+                verdict = Verdict.STRONG if one.is_strong and (sources or proven) else Verdict.SUSPECTED
+                found.setdefault((producer, key), []).append((verdict, evidence_of(one, candidate, run.trace)))
 
     @cached_property
     def effect_orders(self) -> tuple[EffectOrder, ...]:
@@ -225,16 +248,32 @@ def analyse(
     known = known or {}
     ordered = sorted(traces, key=lambda trace: trace.id)
     runs = tuple(known.get(trace.id) or Run(Tracing(trace, tools, settings)) for trace in ordered)
-    undecided = _labelled(Classifier(runs, tools, settings), {}, tools, settings, guards=None)
+    undecided = _labelled(Classifier(runs, tools, settings), (), tools, settings, guards=None)
     guards = frozenset(
         guard.step for fork in undecided.forks for guard in (*fork.rivals, fork.guard) if guard is not None
     )
-    return _labelled(undecided.classifier, undecided.labels, tools, settings, guards=guards)
+    return _labelled(undecided.classifier, undecided.rounds, tools, settings, guards=guards)
+
+
+def _shared(labelled: Labelled, key: str | None, used: frozenset[str]) -> Labelled:
+    """A label, which is another for a call of a step that other traces need."""
+    if labelled.label.is_unused and key in used:
+        return replace(labelled, label=Label.ESSENTIAL, reason="other traces need it")
+    return labelled
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One time that calls were labelled, and those that are no steps dropped."""
+
+    runs: tuple[Run, ...]
+    labels: tuple[Labels, ...]
+    used: frozenset[str]
 
 
 def _labelled(
     classifier: Classifier,
-    labels: Mapping[str, tuple[Labelled, ...]],
+    before: tuple[_Round, ...],
     tools: Tools,
     settings: CompilerSettings,
     *,
@@ -244,46 +283,25 @@ def _labelled(
 
     Args:
         classifier: of the traces' runs.
-        labels: of calls that are dropped already.
+        before: the rounds in which calls were dropped already.
         tools: what is known of the actions.
         settings: the compiler's.
         guards: keys of the steps that guards read; None while they are not known, and every trace's reads are kept.
     """
-    runs = classifier.runs
-    known = {run.trace.id: {each.call.index: each for each in labels.get(run.trace.id, ())} for run in runs}
+    rounds = list(before)
     while True:
-        needs = needs_of(classifier.bindings)
-        for run in runs:
-            for labelled in label_calls(run, needs, guards=guards or frozenset()):
-                if labelled.call.index not in run.dropped:
-                    known[run.trace.id][labelled.call.index] = labelled
-        used = _used(runs, known)
-        if guards is None:
-            used |= set.intersection(*(set(run.by_key) for run in runs)) if runs else set()
-        gone = {run.trace.id: _gone(run, known[run.trace.id], used) for run in runs}
-        if all(gone[run.trace.id] <= run.dropped for run in runs):
-            ordered = {name: tuple(each[index] for index in sorted(each)) for name, each in known.items()}
-            return Analysis(ordered, classifier, tools, settings)
-        runs = tuple(run.without(run.dropped | gone[run.trace.id]) for run in runs)
-        classifier = Classifier(runs, tools, settings)
+        runs, needs = classifier.runs, needs_of(classifier.bindings)
+        labels = tuple(label_calls(run, needs, guards=guards or frozenset()) for run in runs)
+        used = frozenset[str]().union(*(each.needed for each in labels))
+        if guards is None and runs:
+            used |= frozenset.intersection(*(frozenset(run.by_key) for run in runs))
+        rounds.append(_Round(runs, labels, used))
+        kept = tuple(run.without(run.dropped | _gone(each, used)) for run, each in zip(runs, labels, strict=True))
+        if kept == runs:
+            return Analysis(classifier, tuple(rounds), tools, settings)
+        classifier = Classifier(kept, tools, settings)
 
 
-def _used(runs: Sequence[Run], labels: Mapping[str, Mapping[int, Labelled]]) -> set[str]:
-    """The keys of the steps that some trace needs."""
-    return {
-        step.key
-        for run in runs
-        for step in run.steps
-        if any(labels[run.trace.id][call.index].label.is_kept for call in step.calls)
-    }
-
-
-def _gone(run: Run, labels: dict[int, Labelled], used: set[str]) -> set[int]:
-    """The calls of a trace that are no steps; those that other traces need are labelled so."""
-    gone = set()
-    for index, each in list(labels.items()):
-        if each.label.is_unused and run.keys.get(index) in used:
-            labels[index] = replace(each, label=Label.ESSENTIAL, reason="other traces need it")
-        elif not each.label.is_kept:
-            gone.add(index)
-    return gone
+def _gone(labels: Labels, used: frozenset[str]) -> set[int]:
+    """The calls of a trace that are no steps, unless other traces need what is of no use in this one."""
+    return {index for index, key, unused in labels.loose if not (unused and key in used)}

@@ -80,7 +80,8 @@ def judge(argument: Argument, tracing: Tracing, *, session: bool = False) -> Jud
         return Judged(argument, Verdict.STRONG if found else None, Basis.SESSION, found)
     elsewhere = any(each.found for each in argument.others if each.origin is not Other.UNLOGGED_CALL)
     if argument.candidates:
-        alone = len(argument.candidates) == 1 and not elsewhere and not argument.unlogged and argument.distinctive
+        alone = len(argument.candidates) == 1 and argument.distinctive
+        alone = alone and not elsewhere and not argument.unlogged and argument.known is None
         return Judged(argument, Verdict.STRONG if alone else Verdict.SUSPECTED, Basis.EXCLUSION, argument.candidates)
     if argument.unlogged:
         unseen = tuple(Candidate(call, (), INFERRED) for call in _distinct(argument.unlogged))
@@ -140,7 +141,10 @@ def evidence_of(judged: Judged, candidate: Candidate, trace: Trace, *, secret: b
     other_calls = Exclusion(
         Other.OTHER_CALL,
         sum(call.precedes(argument.call) for call in trace.calls) - 1,
-        tuple(f"call {each.call.index} {each.paths[0] if each.paths else 'not recorded'}" for each in rivals),
+        (
+            *(f"call {each.call.index} {each.paths[0] if each.paths else 'not recorded'}" for each in rivals),
+            *(f"call {known.index} was given it" for known in [argument.known] if known is not None),
+        ),
     )
     order = list(Other)
     return Evidence(

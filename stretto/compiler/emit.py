@@ -393,7 +393,8 @@ class _Emitter:
     def _compiled(self) -> graph.Compiled:
         analysis = self._analysis
         counts = variants(analysis)
-        labels = Counter(str(each.label) for found in analysis.labels.values() for each in found)
+        labelled = analysis.labels.values() if self._evidence else ()
+        labels = Counter(str(each.label) for found in labelled for each in found)
         agents = {str(run.trace.meta["agent"]) for run in analysis.runs if run.trace.meta.get("agent")}
         return graph.Compiled(
             version=self._origin.version,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stretto.compiler.model import Call
     from stretto.compiler.steps import Run
 
-__all__ = ["Label", "Labelled", "Needs", "label_calls", "needs_of"]
+__all__ = ["Label", "Labelled", "Labels", "Needs", "label_calls", "needs_of"]
 
 #: What labels have to know of bindings: key and exact path, class, and the keys of the steps that it reads.
 Needs: TypeAlias = "frozenset[tuple[str, str, BindingClass, tuple[str, ...]]]"
@@ -65,8 +65,23 @@ class Labelled:
     reason: str
 
 
-def label_calls(run: Run, needs: Needs, *, guards: frozenset[str] = frozenset()) -> tuple[Labelled, ...]:
-    """The labels of a trace's calls, in order; the same again are kept with the run.
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of one trace's calls.
+
+    Attributes:
+        each: one a call, in order.
+        needed: keys of the steps of which a call is kept.
+        loose: the calls that are not kept: index, the step's key, and whether only nothing used what it returned.
+    """
+
+    each: tuple[Labelled, ...]
+    needed: frozenset[str]
+    loose: tuple[tuple[int, str | None, bool], ...]
+
+
+def label_calls(run: Run, needs: Needs, *, guards: frozenset[str] = frozenset()) -> Labels:
+    """The labels of a trace's calls; once found they are kept with the run.
 
     Args:
         run: of the trace, with no call dropped but recoveries.
@@ -75,7 +90,17 @@ def label_calls(run: Run, needs: Needs, *, guards: frozenset[str] = frozenset())
     """
     found = run.labels.get((needs, guards))
     if found is None:
-        found = run.labels[(needs, guards)] = _Labeller(run, needs, guards).labels()
+        each = _Labeller(run, needs, guards).labels()
+        kept = {labelled.call.index for labelled in each if labelled.label.is_kept}
+        found = run.labels[(needs, guards)] = Labels(
+            each,
+            frozenset(step.key for step in run.steps if any(call.index in kept for call in step.calls)),
+            tuple(
+                (labelled.call.index, run.keys.get(labelled.call.index), labelled.label.is_unused)
+                for labelled in each
+                if labelled.call.index not in kept
+            ),
+        )
     return found
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from stretto.compiler.depend import Judged, Producer
     from stretto.compiler.groups import Group
-    from stretto.compiler.labels import Labelled, Needs
+    from stretto.compiler.labels import Labels, Needs
     from stretto.compiler.model import Call, Output, Trace
     from stretto.compiler.tracing import Argument, Tracing
     from waggle.jsonvalue import JsonValue
@@ -91,7 +91,7 @@ class Run:
     def __init__(self, tracing: Tracing, dropped: Collection[int] = ()) -> None:
         self.tracing = tracing
         self.dropped = frozenset(dropped)
-        self.labels: dict[tuple[Needs, frozenset[str]], tuple[Labelled, ...]] = {}
+        self.labels: dict[tuple[Needs, frozenset[str]], Labels] = {}
         self._arguments: dict[str, dict[str, Argument]] = {}
         self._varying: dict[str, frozenset[str]] = {}
         self._seen: dict[tuple[str, str, bool], Seen | None] = {}
@@ -261,9 +261,10 @@ class Seen:
 
     @cached_property
     def is_told(self) -> bool:
-        """Whether the user, the context or the schema explains the value."""
+        """Whether the user, the context or the schema explains the value, or the agent had it before."""
         origins = (Other.USER, Other.STATIC, Other.DEFAULT, Other.ENUM)
-        return any(self.judged.argument.found(other) for other in origins)
+        argument = self.judged.argument
+        return argument.known is not None or any(argument.found(other) for other in origins)
 
     @cached_property
     def producers(self) -> frozenset[Producer]:

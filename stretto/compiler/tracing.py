@@ -26,7 +26,7 @@ from waggle.redact import is_masked
 from waggle.values import Content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from stretto.compiler.groups import Group, GroupKind
     from stretto.compiler.model import Call, Trace
@@ -72,6 +72,8 @@ class Argument:
         others: how each other origin was looked for, in the order of `Other`; ``other_call`` is for the verdict to add.
         unlogged: the calls before it that may have yielded it unseen.
         distinctive: whether an accidental match is unlikely.
+        known: the first call that was given the value before any candidate could have shown it; None without one. The
+            agent had it from somewhere else then, and what a candidate shows is no news.
     """
 
     call: Call
@@ -81,6 +83,7 @@ class Argument:
     others: tuple[Exclusion, ...]
     unlogged: tuple[Call, ...]
     distinctive: bool
+    known: Call | None = None
 
     @property
     def name(self) -> str:
@@ -92,9 +95,35 @@ class Argument:
         return any(each.origin is other and each.found for each in self.others)
 
 
+def _leaf(value: JsonValue) -> tuple[type, JsonValue]:
+    """To look scalars up by: equal for two that are the same."""
+    return type(value), value if isinstance(value, str | int | float) else None
+
+
+def _leaves(value: JsonValue) -> Iterator[tuple[type, JsonValue]]:
+    todo = [value]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+        else:
+            yield _leaf(node)
+
+
 def top(path: str) -> str:
     """The name of the argument that a path is in; empty for the whole."""
     return path[2:].partition(".")[0].partition("[")[0] if path.startswith("$.") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What there was before a call: what the user had said, calls that failed, and outputs that nobody recorded."""
+
+    texts: Sequence[tuple[int, str]]
+    failed: Sequence[Call]
+    unlogged: Sequence[Call]
 
 
 class Tracing:
@@ -129,12 +158,7 @@ class Tracing:
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         """All atoms of the arguments of all successful calls, in order."""
-        return tuple(
-            self._traced(call, path, value)
-            for call in self.trace.calls
-            if call.ok
-            for path, value in self._args[call.index].items()
-        )
+        return tuple(argument for call in self.trace.calls if call.ok for argument in self._traced(call))
 
     @cached_property
     def by_call(self) -> dict[int, tuple[Argument, ...]]:
@@ -252,25 +276,41 @@ class Tracing:
 
     def candidates(self, call: Call, value: JsonValue) -> tuple[Candidate, ...]:
         """The calls before a call whose output its value may have come from; see `Argument.candidates`."""
-        before = [each for each in self.trace.calls if each.ok and each.precedes(call)]
-        producers = [each for each in before if self._first.get(each.index) == each.index]
+        wanted = atoms.key(value)
+        holders = [each for each in self._holders.get(_leaf(value), ()) if each.precedes(call)]
         exact = [
             Candidate(each, paths)
-            for each in producers
-            if not self._carries(each, value) and (paths := self.places(each, value))
+            for each in holders
+            if wanted not in self._given[each.index] and (paths := self.places(each, value))
         ]
-        if exact or any(self._carries(each, value) and self.places(each, value) for each in producers):
+        if exact or any(wanted in self._given[each.index] for each in holders):
             return tuple(exact)
-        return tuple(found for each in producers if (found := self._derived(each, value)) is not None)
+        if atoms.is_empty(value) or isinstance(value, bool) or value is None:
+            return ()
+        before = (each for each in self._producers if each.precedes(call))
+        return tuple(found for each in before if (found := self._derived(each, wanted)) is not None)
+
+    @cached_property
+    def _producers(self) -> tuple[Call, ...]:
+        """The successful calls with an output, of equal ones the first."""
+        return tuple(call for call in self.trace.calls if self._first.get(call.index) == call.index)
+
+    @cached_property
+    def _holders(self) -> dict[tuple[type, JsonValue], list[Call]]:
+        """The producers that hold a value anywhere in their outputs."""
+        found: dict[tuple[type, JsonValue], list[Call]] = {}
+        for call in self._producers:
+            content = self._content(call)
+            for leaf in dict.fromkeys(_leaves(content.result)) if content is not None else ():
+                found.setdefault(leaf, []).append(call)
+        return found
 
     def _carries(self, call: Call, value: JsonValue) -> bool:
         return atoms.key(value) in self._given[call.index]
 
-    def _derived(self, call: Call, value: JsonValue) -> Candidate | None:
+    def _derived(self, call: Call, wanted: bytes) -> Candidate | None:
         """A transform of one value of an output; the first that there is."""
-        if atoms.is_empty(value) or isinstance(value, bool) or value is None:
-            return None
-        for match, path, source in self.made(call).get(atoms.key(value), ()):
+        for match, path, source in self.made(call).get(wanted, ()):
             if not self._carries(call, source):
                 return Candidate(call, (path,), match)
         return None
@@ -295,25 +335,26 @@ class Tracing:
         found = atoms.nodes(call.output)
         yield from ((path, node) for path, node in islice(found, _MADE) if not isinstance(node, dict))
 
-    def _traced(self, call: Call, path: str, value: JsonValue) -> Argument:
-        trace, name = self.trace, call.name
-        before = [each for each in trace.calls if each.index < call.index]
-        texts = list(trace.said_before(call.index))
-        users = [f"utterance {number}" for number, text in texts if atoms.said(value, text)]
+    def _traced(self, call: Call) -> Iterator[Argument]:
+        before = [each for each in self.trace.calls if each.index < call.index]
+        texts = list(self.trace.said_before(call.index))
+        failed = [each for each in before if not each.ok and not isinstance(each.output, Unlogged)]
+        unseen = [each for each in before if each.ok and (each.output is UNLOGGED or self.is_capped(each))]
+        for path, value in self._args[call.index].items():
+            yield self._argument(call, path, value, _Before(texts, failed, unseen))
+
+    def _argument(self, call: Call, path: str, value: JsonValue, before: _Before) -> Argument:
+        trace, name, failed = self.trace, call.name, before.failed
+        users = [f"utterance {number}" for number, text in before.texts if atoms.said(value, text)]
         default = self._tools.default(name, path)
         listed = self._tools.listed(name, path)
-        failed = [each for each in before if not each.ok and not isinstance(each.output, Unlogged)]
         hinted = [f"call {each.index} {paths[0]}" for each in failed if (paths := self.places(each, value))]
-        unseen = [
-            each
-            for each in before
-            if each.ok and (each.output is UNLOGGED or self.is_capped(each)) and not self._carries(each, value)
-        ]
-        unlogged = tuple(each for each in unseen if self._tools.may_yield(each.name, name, path))
         wanted = atoms.key(value)
+        unseen = [each for each in before.unlogged if wanted not in self._given[each.index]]
+        unlogged = tuple(each for each in unseen if self._tools.may_yield(each.name, name, path))
         is_listed = any(atoms.key(each) == wanted for each in listed)
         others = (
-            Exclusion(Other.USER, len(texts), tuple(users)),
+            Exclusion(Other.USER, len(before.texts), tuple(users)),
             Exclusion(Other.STATIC, int(bool(trace.context)), ("context",) * atoms.said(value, trace.context)),
             Exclusion(Other.DEFAULT, len(default), ("default",) * any(atoms.key(each) == wanted for each in default)),
             Exclusion(Other.ENUM, len(listed), ("enum",) * is_listed),
@@ -323,4 +364,9 @@ class Tracing:
         distinctive = not is_listed and self._settings.is_distinctive(value)
         masked = isinstance(value, str) and is_masked(value)
         found = () if masked else self.candidates(call, value)
-        return Argument(call, path, value, found, others, unlogged, distinctive)
+        return Argument(call, path, value, found, others, unlogged, distinctive, self._known(call, found, wanted))
+
+    def _known(self, call: Call, found: tuple[Candidate, ...], wanted: bytes) -> Call | None:
+        given = (each for each in self.trace.calls if each.index < call.index and wanted in self._given[each.index])
+        first = next(given, None) if found else None
+        return None if first is None or any(each.call.precedes(first) for each in found) else first

@@ -268,3 +268,15 @@ def test_an_output_with_every_small_number_proves_nothing() -> None:
 def test_effects_do_not_matter_to_the_rule() -> None:
     story = Story(REQUEST).call("crm.make", {}, {"customer_id": "C-9041"}, effect=Effect.IRREVERSIBLE)
     assert verdicts(orders(story), "shop.list_orders", "$.customer_id") == {"crm.make#0": Verdict.STRONG}
+
+
+def test_a_value_that_the_agent_used_before_it_was_shown_comes_from_elsewhere() -> None:
+    story = Story("Watch Omega Industries")
+    story.call("stocks.watch", {"symbol": "OMEG"}, {"ok": True}).call("stocks.list", {}, {"watched": ["NVDA", "OMEG"]})
+    story.call("stocks.price", {"symbol": "OMEG"}, {"price": 457.23})
+    run = story.run()
+    (edge,) = [each for each in trace_edges(run.tracing, run.keys) if each.consumer == "stocks.price#0"]
+    assert edge.verdict is Verdict.SUSPECTED
+    (evidence,) = edge.evidence
+    (other,) = [each for each in evidence.exclusions if each.origin is Other.OTHER_CALL]
+    assert other.found == ("call 0 was given it",)
