@@ -1,6 +1,7 @@
 """The demo's second part: one intent that is compiled into a procedure, and one that is refused, with the reasons.
 
-Sessions are parted by what they changed alone, so that nothing beside the package is needed; `stretto intents` does more.
+Sessions are parted by what they changed alone, so that nothing beside the package is needed; `stretto intents` does
+more.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import stretto
 from stretto.cli.app import cli
 from stretto.cli.demo import Demo, demo_json, demo_text, run_demo
+from stretto.cli.demo_procedures import compile_shipped, procedures_text
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ class Twice:
         printed: by the command.
         flows: the files it wrote, by name, without the time in them.
         again: the second run.
+        procedures: what the second run says of procedures.
         flows_again: as `flows`.
     """
 
     printed: str
     flows: dict[str, bytes]
     again: Demo
+    procedures: str
     flows_again: dict[str, bytes]
 
 
@@ -56,8 +59,10 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twice]:
         done = CliRunner().invoke(cli, ["demo"], catch_exceptions=False)
         assert done.exit_code == 0
         flows = written()
-        again = run_demo(ROOT / "examples" / "flows", Path("demo-flows"))
-        yield Twice(done.stdout, flows, again, written())
+        to = Path("demo-flows")
+        again = run_demo(ROOT / "examples" / "flows", to)
+        procedures = procedures_text(*compile_shipped(ROOT / "examples", to), to)
+        yield Twice(done.stdout, flows, again, procedures, written())
 
 
 def test_the_readme_shows_what_the_demo_prints(twice: Twice, request: pytest.FixtureRequest) -> None:
@@ -70,9 +75,14 @@ def test_the_readme_shows_what_the_demo_prints(twice: Twice, request: pytest.Fix
 
 
 def test_it_is_safe_to_repeat_and_writes_the_same_flows_but_for_the_time(twice: Twice) -> None:
-    assert demo_text(twice.again) + "\n" == twice.printed
-    assert sorted(twice.flows) == ["airline.flow.json", "retail.flow.json"]
+    assert twice.printed == f"{demo_text(twice.again)}\n\n{twice.procedures}\n"
+    assert sorted(twice.flows) == ["airline.flow.json", "cancel-last-order.procedure.json", "retail.flow.json"]
     assert twice.flows_again == twice.flows
+
+
+def test_one_intent_becomes_a_procedure_and_one_is_refused(twice: Twice) -> None:
+    assert "cancel-last-order: compiled, from" in twice.printed
+    assert "modify-order-items: refused" in twice.printed
 
 
 def test_what_it_tells_programs_is_what_it_tells_people(twice: Twice) -> None:
