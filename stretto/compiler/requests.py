@@ -1,8 +1,11 @@
 """The requests of an intent, in a file of their own beside its procedure, by which new requests are routed to it.
 
 A procedure's file holds no user text; this one holds the words of its requests, without the values that were inputs and
-without any other value that has the shape of one. What looked like a secret is masked. `index_of` makes one of what was
-compiled; one of a refused intent only says what requests are *not* of any other procedure.
+without any other value that has the shape of one. Of an input without a shape, such as a reason, it holds the values
+that several traces had: they are read, and nothing else is. What looked like a secret is masked.
+
+`index_of` makes one of what was compiled; one of a refused intent only says what requests are *not* of any other
+procedure.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from stretto._defaults import REQUESTS_BYTES
+from stretto._defaults import KEEP_SHARED, REQUESTS_BYTES
 from stretto.compiler.inputs import find_inputs, inputs_of
 from stretto.compiler.slots import Shaped, Slot, parts_of, placed, tokens
 from stretto.errors import ProcedureError
+from stretto.procedure.atoms import said
 from stretto.procedure.file import digest_of
+from stretto.procedure.shapes import shape_of
 from waggle import files, jsonvalue
 from waggle.redact import redact_text
 
@@ -103,12 +108,14 @@ class Requests(_Form):
         name: of the intent.
         procedure: digest of the procedure that was compiled of it; empty where none was.
         members: sorted by their parts.
+        values: of inputs without a shape, by name: those that `stretto._defaults.KEEP_SHARED` traces or more had.
     """
 
     stretto_requests: Literal[1] = VERSION
     name: _Name
     procedure: str = ""
     members: list[Member] = Field(default_factory=list)
+    values: dict[str, list[str]] = Field(default_factory=dict)
 
 
 def member_parts(request: str, inputs: Mapping[str, JsonValue]) -> tuple[Part, ...]:
@@ -130,13 +137,30 @@ def requests_of(name: str, members: Iterable[tuple[str, Mapping[str, JsonValue]]
         members: requests with the inputs that their traces showed.
         procedure: digest of the procedure; empty for none.
     """
-    counts = Counter(member_parts(request, inputs) for request, inputs in members)
+    given = list(members)
+    counts = Counter(member_parts(request, inputs) for request, inputs in given)
     found = [Member(parts=[_form(part) for part in parts], traces=number) for parts, number in counts.items()]
     return Requests(
         name=name,
         procedure=procedure,
         members=sorted(found, key=lambda each: jsonvalue.canonical(each.model_dump(mode="json"))),
+        values=_values(given),
     )
+
+
+def _values(members: Iterable[tuple[str, Mapping[str, JsonValue]]]) -> dict[str, list[str]]:
+    """The values without a shape that several requests said, by input, sorted."""
+    counts = Counter(
+        (name, value)
+        for request, inputs in members
+        for name, value in inputs.items()
+        if isinstance(value, str) and not shape_of(value) and said(value, request) and redact_text(value) == value
+    )
+    found: dict[str, list[str]] = {}
+    for (name, value), number in sorted(counts.items()):
+        if number >= KEEP_SHARED:
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def _form(part: Part) -> str | SlotForm | ShapeForm:

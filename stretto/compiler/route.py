@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from stretto.compiler.calibration import apart, at_least, calibrate, foreign, grouped, nearest
 from stretto.compiler.embed import TfidfEmbedder, unit
+from stretto.compiler.input_reader import Read, SlotReader, checked
 from stretto.compiler.settings import number_of
-from stretto.compiler.slots import Read, Shaped, Slot, SlotReader, checked, parts_of, placed, tokens
+from stretto.compiler.slots import Shaped, Slot, parts_of, placed, tokens
 from stretto.procedure.file import digest_of
 from stretto.procedure.readiness import not_ready
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
     from stretto.compiler.calibration import Calibration, Group, Unit
     from stretto.compiler.embed import Embedder
+    from stretto.compiler.input_reader import InputReader
     from stretto.compiler.requests import Requests
-    from stretto.compiler.slots import InputReader, Part
+    from stretto.compiler.slots import Part
     from stretto.procedure.graph import Contract, Procedure
     from waggle.jsonvalue import JsonValue
 
@@ -148,7 +150,7 @@ class Router:
             margin,
             number_of(candidate.procedure.compiled.settings, "unseen_max"),
             members,
-            SlotReader(members),
+            SlotReader(members, candidate.requests.values),
         )
 
     @property

@@ -28,7 +28,7 @@ _AROUND: Final[Mapping[Shape, tuple[str, str]]] = {
     "model": ("{{", "}}"),
 }
 _ARROWS: Final[Mapping[Kind, str]] = {"data": "-->", "effect": "-.->", "asks": "-->", "flow": "-.->"}
-_PLAIN: Final = frozenset(" .,-")
+_PLAIN: Final = frozenset(" .,-_")
 _STYLES: Final = (
     "classDef write fill:#fff3cd,stroke:#8a6d00,color:#000",
     "classDef final fill:#f8d7da,stroke:#a01020,color:#000",

@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from stretto.compiler.calibration import calibrate
 from stretto.compiler.compiling import Compilation, compile_traces
 from stretto.compiler.embed import dot, similarity, unit
+from stretto.compiler.input_reader import SlotReader, checked
 from stretto.compiler.requests import dump_requests, index_of, load_requests, member_parts, requests_of
 from stretto.compiler.route import Candidate, Gate, Routed, Router, Verdict
 from stretto.compiler.settings import CompilerSettings
-from stretto.compiler.slots import Shaped, Slot, checked, tokens
+from stretto.compiler.slots import Shaped, Slot, tokens
 from stretto.errors import ProcedureError
 from stretto.procedure.contracts import listed_contract
 from stretto.procedure.file import digest_of
 from stretto.procedure.graph import HumanNode, InputSpec
+from tests.conftest import ROOT
 from tests.strategies import texts
 from tests.stretto.compiler.route_set import Labelled, candidates, labelled
 from tests.stretto.compiler.stories import SHOP, refunds
@@ -301,6 +303,20 @@ def test_a_value_that_no_schema_allows_is_refused_whatever_says_it() -> None:
     assert checked("take 5", inputs, {"n": True, "many": "5"}).values == {}
 
 
+def test_a_text_without_a_shape_is_read_where_it_is_one_that_several_members_had() -> None:
+    reasons = ["no longer needed", "needed", "ordered by mistake"]
+    members = [
+        (f"Close A-{n}, it was {reasons[n % 3]}", {"order": f"A-{n}", "reason": reasons[n % 3]}) for n in range(9)
+    ]
+    requests = requests_of("close", [*members, ("Close A-1, it was Nina", {"order": "A-1", "reason": "Nina"})])
+    assert requests.values == {"reason": sorted(reasons)}
+    inputs = {"order": InputSpec(type="string", pattern="code"), "reason": InputSpec(type="string")}
+    reader = SlotReader([member.read for member in requests.members], requests.values)
+    assert reader.read("Close A-8, it was No Longer needed.", inputs) == {"order": "A-8", "reason": "no longer needed"}
+    assert reader.read("Close A-8, it was a joke, do not", inputs) == {"order": "A-8"}
+    assert reader.read("Close A-8, it was needed, ordered by mistake", inputs) == {"order": "A-8"}
+
+
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
@@ -311,6 +327,11 @@ def test_the_file_of_requests_holds_words_and_no_value_and_no_secret() -> None:
     assert parts[:4] == ("refund", Slot("order_id"), "of", Shaped("email"))
     text = dump_requests(requests_of("refund", [(request, inputs)])).decode()
     assert not any(secret in text for secret in ("5531", "nina", "AAAA"))
+
+
+def test_the_example_of_a_file_of_requests_is_what_is_written() -> None:
+    document = (ROOT / "docs" / "file-formats.md").read_text(encoding="utf-8")
+    assert f"```json\n{dump_requests(index_of(refunding())).decode()}```" in document
 
 
 @given(st.lists(st.tuples(texts(), st.dictionaries(st.sampled_from(["a", "b"]), texts())), max_size=5), st.randoms())
