@@ -40,7 +40,6 @@ class CompilerSettings:
         unseen_max: largest estimated chance of a variant that nobody has seen at which a procedure with effects is
             routed by itself.
         allow_model_on_irreversible: whether a model's answer may be an argument of an irreversible step.
-        inject: names of discovery steps whose values are fixed when it is compiled, see `Injection`.
     """
 
     distance_threshold: float | None = None
@@ -59,7 +58,6 @@ class CompilerSettings:
     router_margin: float = 0.05
     unseen_max: float = 0.20
     allow_model_on_irreversible: bool = False
-    inject: tuple[str, ...] = ()
 
     def is_distinctive(self, value: JsonValue) -> bool:
         """Whether an accidental match with a value is unlikely, by its type.
