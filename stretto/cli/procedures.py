@@ -13,6 +13,7 @@ import click
 
 from stretto._defaults import EXIT_OK, EXIT_PROBLEMS, SERVER_SECONDS
 from stretto.cli import options
+from stretto.cli.given_servers import given_servers
 from stretto.cli.jsonfile import read_json
 from stretto.cli.routing import route
 from stretto.cli.terminal import as_text
@@ -146,7 +147,7 @@ def check(*, path: Path, tools: Path | None, more: tuple[str, ...], as_json: boo
     was compared. The exit code is 1 when something is wrong or stale. A tree procedure says nothing of its tools.
     """
     given, problems = read_to_check(path)
-    servers = _servers(command, more)
+    servers = given_servers(command, more)
     if tools is not None and servers:
         raise click.UsageError("--tools says what a server would: give one of the two")
     compared = Compared(State.UNKNOWN)
@@ -179,17 +180,6 @@ def _checked_text(given: Either, problems: Sequence[str], compared: Compared) ->
         lines += [f"stale: {_render.plain(each)}" for each in compared.stale]
         lines += [f"note: it is not known what {_render.plain(each)} was" for each in compared.unknown]
     return "\n".join(lines)
-
-
-def _servers(command: tuple[str, ...], more: Sequence[str]) -> tuple[Server, ...]:
-    found = [Server(command=command)] if command else []
-    for each in more:
-        name, equals, url = each.partition("=")
-        is_named = bool(equals) and "/" not in name
-        found.append(Server(name if is_named else "", url=url if is_named else each))
-    if len({server.name for server in found}) < len(found):
-        raise click.UsageError("several servers need names: --server NAME=URL")
-    return tuple(found)
 
 
 def _contracts(given: Procedure, tools: Path | None, servers: Sequence[Server]) -> dict[str, Contract] | None:

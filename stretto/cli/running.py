@@ -18,6 +18,7 @@ import click
 
 import stretto
 from stretto._defaults import EXIT_INTERRUPTED, EXIT_OK, EXIT_PROBLEMS, EXIT_STORE, EXIT_USAGE
+from stretto.cli.given_servers import given_servers
 from stretto.errors import UsageError
 from stretto.procedure.file import digest_of, read_any
 from stretto.procedure.graph import Procedure
@@ -25,7 +26,8 @@ from stretto.procedure.journal import NoJournal, open_journal
 from stretto.procedure.person import TerminalPerson
 from stretto.procedure.readiness import not_ready, stale
 from stretto.procedure.running import Ran, Verdict, adrive, course, tree_course
-from stretto.procedure.servers import Server, open_servers
+from stretto.procedure.secrets import variable_of
+from stretto.procedure.servers import open_servers
 from waggle import _render, jsonvalue
 from waggle.errors import WaggleError
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from stretto.procedure.engine import Done, Make, Reply, Request
-    from stretto.procedure.servers import Servers
+    from stretto.procedure.servers import Server, Servers
     from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
 
@@ -83,7 +85,7 @@ class _Asked:
         Raises:
             UsageError: it is not there.
         """
-        variable = self.secrets.get(name, _variable(name))
+        variable = self.secrets.get(name, variable_of(name))
         value = os.environ.get(variable)
         if value is None:
             raise UsageError(f"secret {name} is not there: set {variable}, or name another with --secret")
@@ -125,11 +127,7 @@ class _Asked:
 
     def has_secret(self, name: str) -> bool:
         """Whether a secret is there."""
-        return self.secrets.get(name, _variable(name)) in os.environ
-
-
-def _variable(secret: str) -> str:
-    return "STRETTO_SECRET_" + "".join(each if each.isalnum() else "_" for each in secret).upper()
+        return self.secrets.get(name, variable_of(name)) in os.environ
 
 
 @click.command(_NAME, context_settings={"help_option_names": ["-h", "--help"]})
@@ -300,16 +298,10 @@ def _file_inputs(path: Path | None) -> JsonObject:
 
 
 def _servers(command: tuple[str, ...], more: Sequence[str]) -> tuple[Server, ...]:
-    found = [Server(command=command)] if command else []
-    for each in more:
-        name, equals, url = each.partition("=")
-        named = bool(equals) and "/" not in name
-        found.append(Server(name if named else "", url=url if named else each))
+    found = given_servers(command, more)
     if not found:
         raise click.UsageError("there is no server: give its command after --, or its URL with --server")
-    if len({server.name for server in found}) < len(found):
-        raise click.UsageError("several servers need names: --server NAME=URL")
-    return tuple(found)
+    return found
 
 
 def _ran_json(ran: Ran) -> JsonObject:
