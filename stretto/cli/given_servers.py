@@ -14,21 +14,23 @@ if TYPE_CHECKING:
 __all__ = ["given_servers"]
 
 
-def given_servers(command: Sequence[str], more: Sequence[str]) -> tuple[Server, ...]:
+def given_servers(command: Sequence[str], more: Sequence[str], known: Sequence[str] = ()) -> tuple[Server, ...]:
     """The servers that were given, in order.
 
     Args:
         command: that starts one; empty for none.
         more: ``URL`` or ``NAME=URL``, each.
+        known: names of the servers that the procedure calls: one without a name is the only one.
 
     Raises:
         click.UsageError: two have one name, or none.
     """
-    found = [Server(command=tuple(command))] if command else []
+    alone = known[0] if len(known) == 1 else ""
+    found = [Server(alone, command=tuple(command))] if command else []
     for each in more:
         name, equals, url = each.partition("=")
         is_named = bool(equals) and "/" not in name
-        found.append(Server(name if is_named else "", url=url if is_named else each))
+        found.append(Server(name if is_named else alone, url=url if is_named else each))
     if len({server.name for server in found}) < len(found):
         raise click.UsageError("several servers need names: --server NAME=URL")
     return tuple(found)

@@ -147,7 +147,7 @@ def check(*, path: Path, tools: Path | None, more: tuple[str, ...], as_json: boo
     was compared. The exit code is 1 when something is wrong or stale. A tree procedure says nothing of its tools.
     """
     given, problems = read_to_check(path)
-    servers = given_servers(command, more)
+    servers = given_servers(command, more, servers_of(given) if isinstance(given, Procedure) else ())
     if tools is not None and servers:
         raise click.UsageError("--tools says what a server would: give one of the two")
     compared = Compared(State.UNKNOWN)
@@ -183,18 +183,14 @@ def _checked_text(given: Either, problems: Sequence[str], compared: Compared) ->
 
 
 def _contracts(given: Procedure, tools: Path | None, servers: Sequence[Server]) -> dict[str, Contract] | None:
-    """The contracts of the tools that are there; an unnamed server is the only one that the procedure names."""
-    names = servers_of(given)
-    alone = names[0] if len(names) == 1 else ""
+    """The contracts of the tools that are there; a listing is that of the only server that the procedure names."""
     if tools is not None:
+        names = servers_of(given)
         try:
-            return contracts_of(read_json(tools), alone)
+            return contracts_of(read_json(tools), names[0] if len(names) == 1 else "")
         except ValueError as error:
             raise UsageError(str(error) if isinstance(error, WaggleError) else f"{tools}: {error}") from None
-    if not servers:
-        return None
-    named = [Server(each.name or alone, each.command, each.url) for each in servers]
-    return asyncio.run(_listed(named))
+    return asyncio.run(_listed(servers)) if servers else None
 
 
 async def _listed(servers: Sequence[Server]) -> dict[str, Contract]:

@@ -28,6 +28,7 @@ from stretto.procedure.readiness import not_ready, stale
 from stretto.procedure.running import Ran, Verdict, adrive, course, tree_course
 from stretto.procedure.secrets import variable_of
 from stretto.procedure.servers import open_servers
+from stretto.procedure.state import servers_of
 from waggle import _render, jsonvalue
 from waggle.errors import WaggleError
 
@@ -212,12 +213,13 @@ def _command(
     it meets what was never seen when the procedure was compiled, and says what was done. The exit code is 0 when it
     came to its end, 1 when somebody has to go on from there.
     """
+    procedure = read_any(path)
     asked = _Asked(
         path,
-        read_any(path),
+        procedure,
         {**_file_inputs(inputs), **_values(given, "--input")},
         ticket,
-        _servers(command, more),
+        _servers(command, more, procedure),
         dict(_pair(each, "--secret") for each in secrets),
         journal,
         None if no_person else TerminalPerson(),
@@ -297,8 +299,8 @@ def _file_inputs(path: Path | None) -> JsonObject:
     return value
 
 
-def _servers(command: tuple[str, ...], more: Sequence[str]) -> tuple[Server, ...]:
-    found = given_servers(command, more)
+def _servers(command: tuple[str, ...], more: Sequence[str], procedure: Procedure | TreeProcedure) -> tuple[Server, ...]:
+    found = given_servers(command, more, servers_of(procedure) if isinstance(procedure, Procedure) else ())
     if not found:
         raise click.UsageError("there is no server: give its command after --, or its URL with --server")
     return found
