@@ -1,1 +1,1 @@
-"""How well the compiler finds what depends on what: ``python -m benchmarks.compiler`` measures and writes the page."""
+"""How good the compiler is: ``python -m benchmarks.compiler`` measures it and writes the page."""

@@ -182,7 +182,7 @@ _TEXTS: Final = frozenset(["body", "message", "text", "content", "comment", "not
 
 def _of_argument(analysis: Analysis, key: str, path: str, binding: Binding) -> Reason | None:
     if binding.kind is not BindingClass.DYNAMIC:
-        return _of_bound(key, path, binding)
+        return _of_bound(analysis, key, path, binding)
     where, says = f"{key} {path}", "; ".join(binding.reasons)
     spaced = any(" " in atoms.shown(value) for value in binding.candidates)
     closed = closed_candidates(analysis, key, path, binding)
@@ -201,8 +201,12 @@ def _of_argument(analysis: Analysis, key: str, path: str, binding: Binding) -> R
     return None if analysis.settings.allow_model_on_irreversible else may_be_any
 
 
-def _of_bound(key: str, path: str, binding: Binding) -> Reason | None:
-    if binding.path_tie:
+def _of_bound(analysis: Analysis, key: str, path: str, binding: Binding) -> Reason | None:
+    placed = _by_place(analysis, binding, set())
+    if placed is not None:
+        says = f"it depends on the {placed} of a list, and nothing but its place tells why"
+        settle = f"requests that name what {key} {path} is chosen by"
+    elif binding.path_tie:
         says, settle = (
             "another place of the same output always held it",
             f"a trace in which the two differ for {key} {path}",
@@ -212,6 +216,24 @@ def _of_bound(key: str, path: str, binding: Binding) -> Reason | None:
     else:
         return None
     return Reason(Code.DOUBTFUL_SOURCE, key, path, says, settle)
+
+
+def _by_place(analysis: Analysis, binding: Binding, seen: set[str]) -> str | None:
+    """The place in a list, ``first`` or ``last``, that a value was chosen by, or what an earlier step was given.
+
+    Lists change their order without notice: that is enough to read something, and not to pay somebody.
+    """
+    for source in binding.sources:
+        selection = source.selection
+        if selection is not None and selection.kind in (SelectionKind.FIRST, SelectionKind.LAST):
+            return str(selection.kind)
+        if source.step not in seen:
+            seen.add(source.step)
+            for path in analysis.classifier.paths(source.step):
+                found = _by_place(analysis, analysis.bindings[(source.step, path)], seen)
+                if found is not None:
+                    return found
+    return None
 
 
 #: Different values up to which what was seen counts as all there is, where each was seen twice on average.

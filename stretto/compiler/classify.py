@@ -71,8 +71,8 @@ class Classifier:
         """The paths of a step's arguments, in any trace, sorted; those that vary among its own calls among them."""
         found = self._paths.get(key)
         if found is None:
-            all_paths = {path for run in self.runs for path in (*run.arguments(key), *run.varying(key))}
-            found = self._paths[key] = sorted(all_paths)
+            each = (run.paths[key] for run in self.runs if key in run.paths)
+            found = self._paths[key] = sorted(frozenset[str]().union(*each))
         return found
 
     def varying(self, key: str) -> frozenset[str]:

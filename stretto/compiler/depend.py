@@ -110,7 +110,8 @@ def refuted(seen: Sequence[Seen], settings: CompilerSettings) -> frozenset[Produ
     """The producers of one argument that every trace allows, when there are traces enough to settle it; else none.
 
     Enough are `cross_trace_min` traces with two different values or more (three, where the values are not distinctive),
-    in none of which the user, the context or the schema explains the value.
+    in none of which the user, the context or the schema explains the value, and one of which no call that failed, or
+    whose output nobody recorded, may explain.
 
     Args:
         seen: what each trace says of the argument, one a trace in which it is present.
@@ -119,7 +120,7 @@ def refuted(seen: Sequence[Seen], settings: CompilerSettings) -> frozenset[Produ
     least = 2 if all(each.judged.argument.distinctive for each in seen) else 3
     if len(seen) < settings.cross_trace_min or len({each.key for each in seen}) < least:
         return frozenset()
-    if any(each.is_told for each in seen):
+    if any(each.is_told for each in seen) or all(each.is_unseen for each in seen):
         return frozenset()
     return frozenset.intersection(*(each.producers for each in seen))
 

@@ -95,6 +95,7 @@ class Run:
         self._arguments: dict[str, dict[str, Argument]] = {}
         self._varying: dict[str, frozenset[str]] = {}
         self._seen: dict[tuple[str, str, bool], Seen | None] = {}
+        self._outer: dict[str, dict[str, JsonValue]] = {}
         self._before: dict[int, dict[tuple[str, str], JsonValue]] = {}
         self._without: dict[frozenset[int], Run] = {}
 
@@ -147,6 +148,11 @@ class Run:
             for each in self.tracing.by_call[call.index]:
                 if each.path not in varying:
                     yield each.path, each
+
+    @cached_property
+    def paths(self) -> dict[str, frozenset[str]]:
+        """The exact paths of each step's arguments, by key; those that differ among its calls among them."""
+        return {key: self.varying(key).union(self.arguments(key)) for key in self.by_key}
 
     def varying(self, key: str) -> frozenset[str]:
         """The exact paths of a step's arguments that are not the same in all of its calls; none without such a step."""
@@ -203,10 +209,12 @@ class Run:
 
     def outer(self, key: str) -> dict[str, JsonValue]:
         """What a step gives outside of lists, by exact path; nothing where it was not recorded."""
-        step, output = self.by_key[key], self.output(key)
-        if isinstance(output, Unlogged):
-            return {}
-        return {"$": output} if step.is_list else self.tracing.outer(step.last)
+        found = self._outer.get(key)
+        if found is None:
+            step, output = self.by_key[key], self.output(key)
+            whole = {} if isinstance(output, Unlogged) else {"$": output}
+            found = self._outer[key] = whole if step.is_list or not whole else self.tracing.outer(step.last)
+        return found
 
     def place(self, call: int, path: str) -> tuple[str, str] | None:
         """Where a place of a call's output is among the outputs of steps: the step's key and the exact path.
@@ -265,6 +273,11 @@ class Seen:
         origins = (Other.USER, Other.STATIC, Other.DEFAULT, Other.ENUM)
         argument = self.judged.argument
         return argument.known is not None or any(argument.found(other) for other in origins)
+
+    @cached_property
+    def is_unseen(self) -> bool:
+        """Whether a call that failed, or one whose output nobody recorded, may explain the value."""
+        return any(self.judged.argument.found(other) for other in (Other.FAILED_CALL, Other.UNLOGGED_CALL))
 
     @cached_property
     def producers(self) -> frozenset[Producer]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -93,6 +93,16 @@ class Argument:
     def found(self, other: Other) -> bool:
         """Whether another origin was found."""
         return any(each.origin is other and each.found for each in self.others)
+
+
+def _excluded(origin: Other, looked_at: int, found: Sequence[str]) -> Exclusion:
+    """An exclusion; where nothing was found, one for all arguments, of which there are many."""
+    return Exclusion(origin, looked_at, tuple(found)) if found else _nothing_found(origin, looked_at)
+
+
+@lru_cache(maxsize=1024)
+def _nothing_found(origin: Other, looked_at: int) -> Exclusion:
+    return Exclusion(origin, looked_at)
 
 
 def _leaf(value: JsonValue) -> tuple[type, JsonValue]:
@@ -354,12 +364,12 @@ class Tracing:
         unlogged = tuple(each for each in unseen if self._tools.may_yield(each.name, name, path))
         is_listed = any(atoms.key(each) == wanted for each in listed)
         others = (
-            Exclusion(Other.USER, len(before.texts), tuple(users)),
-            Exclusion(Other.STATIC, int(bool(trace.context)), ("context",) * atoms.said(value, trace.context)),
-            Exclusion(Other.DEFAULT, len(default), ("default",) * any(atoms.key(each) == wanted for each in default)),
-            Exclusion(Other.ENUM, len(listed), ("enum",) * is_listed),
-            Exclusion(Other.UNLOGGED_CALL, len(unseen), tuple(f"call {each.index}" for each in unlogged)),
-            Exclusion(Other.FAILED_CALL, len(failed), tuple(hinted)),
+            _excluded(Other.USER, len(before.texts), users),
+            _excluded(Other.STATIC, int(bool(trace.context)), ["context"] * atoms.said(value, trace.context)),
+            _excluded(Other.DEFAULT, len(default), ["default"] * any(atoms.key(each) == wanted for each in default)),
+            _excluded(Other.ENUM, len(listed), ["enum"] * is_listed),
+            _excluded(Other.UNLOGGED_CALL, len(unseen), [f"call {each.index}" for each in unlogged]),
+            _excluded(Other.FAILED_CALL, len(failed), hinted),
         )
         distinctive = not is_listed and self._settings.is_distinctive(value)
         masked = isinstance(value, str) and is_masked(value)

@@ -64,14 +64,19 @@ def nodes(value: JsonValue, *, within_lists: bool = True) -> Iterator[tuple[str,
         value: it.
         within_lists: whether the elements of lists are gone into.
     """
-    todo: list[tuple[tuple[str | int, ...], JsonValue]] = [((), value)]
+    todo: list[tuple[str, JsonValue]] = [("$", value)]
     while todo:
         path, node = todo.pop()
-        yield exact(path), node
+        yield path, node
         if isinstance(node, dict):
-            todo += [((*path, name), node[name]) for name in sorted(node, reverse=True)]
+            todo += [(path + _shown_name(name), node[name]) for name in sorted(node, reverse=True)]
         elif within_lists and isinstance(node, list):
-            todo += [((*path, index), node[index]) for index in reversed(range(len(node)))]
+            todo += [(f"{path}[{index}]", node[index]) for index in reversed(range(len(node)))]
+
+
+@lru_cache(maxsize=4096)
+def _shown_name(name: str) -> str:
+    return show_path((name,))
 
 
 @lru_cache(maxsize=65536)

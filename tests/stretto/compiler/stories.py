@@ -24,6 +24,7 @@ EFFECTS = {
     "pay.send": Effect.IRREVERSIBLE,
     "cart.add": Effect.WRITE,
     "cart.clear": Effect.WRITE,
+    "pay.transfer": Effect.IRREVERSIBLE,
     "shop.expedite": Effect.WRITE,
     "mail.attach": Effect.WRITE,
 }

@@ -10,7 +10,7 @@ from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.classify import Classifier
 from stretto.compiler.depend import trace_edges
 from stretto.compiler.evidence import Basis, Other, Verdict
-from stretto.compiler.model import Effect
+from stretto.compiler.model import UNLOGGED, Effect
 from stretto.compiler.schemas import Tools, ToolSchema
 from stretto.compiler.settings import CompilerSettings
 from tests.stretto.compiler.stories import Story, orders, profile
@@ -280,3 +280,16 @@ def test_a_value_that_the_agent_used_before_it_was_shown_comes_from_elsewhere() 
     (evidence,) = edge.evidence
     (other,) = [each for each in evidence.exclusions if each.origin is Other.OTHER_CALL]
     assert other.found == ("call 0 was given it",)
+
+
+def test_traces_refute_no_call_that_failed_or_was_not_recorded_in_any_of_them() -> None:
+    for more in ({"ok": False}, {}):
+        stories = []
+        for number, customer in enumerate(["C-9041", "C-3307", "C-4410"]):
+            story = Story(REQUEST, id=f"t{number}")
+            seen = {"hint": customer} if more else UNLOGGED
+            story.call("crm.guess", {"email": "nina@example.com"}, seen, **more)
+            stories.append(orders(profile(story, customer), customer))
+        assert bound(stories, "shop.list_orders#0", "$.customer_id").kind is not BindingClass.COPY
+        once = orders(profile(Story(REQUEST), "C-5512"), "C-5512")
+        assert bound([*stories, once], "shop.list_orders#0", "$.customer_id").kind is BindingClass.COPY

@@ -1,0 +1,130 @@
+"""The whole study: everything that the page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.compiler.bfcl import bfcl, counts
+from benchmarks.compiler.decoys import DECOYS, Scene, decoys
+from benchmarks.compiler.edges import SEVERAL, SINGLE, find
+from benchmarks.compiler.intents import compile_domain
+from benchmarks.compiler.speed import cost_of
+from benchmarks.compiler.tau import sessions_corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.compiler.edges import Found
+    from benchmarks.compiler.intents import Compiled
+    from benchmarks.compiler.sessions import Domain
+    from benchmarks.compiler.speed import Cost
+    from stretto.compiler.measure import Share
+
+__all__ = ["ALONE", "PARTS", "Alone", "Study", "study"]
+
+#: What can be measured by itself.
+PARTS: Final = ("edges", "intents", "speed")
+
+#: Domains whose sessions are τ-bench's.
+_TAU: Final = ("airline-v1", "airline-v2", "retail")
+
+#: The ways of finding dependencies that are compared for one decoy at a time.
+ALONE: Final = (SEVERAL, SINGLE, "only one candidate", "most recent candidate")
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What one decoy by itself does: the value is the producer's, an id, and another in each trace.
+
+    Attributes:
+        decoy: where else the value stands; empty for nowhere.
+        agree: whether it stands there in every trace.
+        recall: of each way in `ALONE`.
+    """
+
+    decoy: str
+    agree: bool
+    recall: dict[str, Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that was measured; empty what was not.
+
+    Attributes:
+        edges: of each corpus.
+        truth: how the argument values of BFCL were judged.
+        alone: of each decoy.
+        domains: of the recorded sessions.
+        costs: by number of traces.
+    """
+
+    edges: tuple[Found, ...] = ()
+    truth: dict[str, int] | None = None
+    alone: tuple[Alone, ...] = ()
+    domains: tuple[Compiled, ...] = ()
+    costs: tuple[Cost, ...] = ()
+
+    def numbers(self) -> dict[str, Any]:
+        """All numbers, unrounded, as JSON."""
+        return {
+            "edges": {
+                found.corpus.name: {
+                    name: {
+                        "right": found.scores(name).precision.hits,
+                        "found": found.scores(name).precision.count,
+                        "true": found.scores(name).recall.count,
+                    }
+                    for name in found.rows
+                }
+                for found in self.edges
+            },
+            "truth": self.truth,
+            "domains": {
+                each.domain.name: {
+                    "sessions": each.domain.sessions,
+                    "traces": len(each.domain.traces),
+                    "intents": len(each.found.intents),
+                    "supported": len(each.found.supported),
+                    "outcomes": dict(each.outcomes()),
+                    "outcomes with a person": dict(each.outcomes(asked=True)),
+                    "codes": dict(each.codes),
+                    "left out": dict(each.left_out()),
+                }
+                for each in self.domains
+            },
+            "costs": {str(cost.traces): {"seconds": cost.seconds, "megabytes": cost.megabytes} for cost in self.costs},
+        }
+
+
+def study(domains: Sequence[Domain], only: Sequence[str], *, every: int = 1, sizes: Sequence[int] = ()) -> Study:
+    """Measure.
+
+    Args:
+        domains: of recorded sessions.
+        only: parts, of `PARTS`.
+        every: of the generated combinations, one of so many.
+        sizes: numbers of traces that are compiled for their costs.
+    """
+    edges: tuple[Found, ...] = ()
+    alone: tuple[Alone, ...] = ()
+    if "edges" in only:
+        corpora = [bfcl(), decoys(every=every), *(sessions_corpus(each) for each in domains if each.name in _TAU)]
+        edges = tuple(find(each) for each in corpora if each.intents)
+        alone = tuple(
+            _alone(decoy, agree=agree) for decoy in ("", *DECOYS[1:]) for agree in (True, False) if decoy or agree
+        )
+    return Study(
+        edges,
+        counts() if "edges" in only else None,
+        alone,
+        tuple(compile_domain(each) for each in domains) if "intents" in only else (),
+        tuple(cost_of(size) for size in sizes) if "speed" in only else (),
+    )
+
+
+def _alone(decoy: str, *, agree: bool) -> Alone:
+    scene = Scene("producer", frozenset([decoy] if decoy else []), agree=agree, vary=True, small=False)
+    found = find(decoys([scene] * 20))
+    return Alone(decoy, agree, {name: found.scores(name).recall for name in ALONE})
