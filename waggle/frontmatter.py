@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from waggle import jsonvalue
 from waggle.errors import SkillFileError
@@ -22,9 +23,11 @@ __all__ = ["FrontMatter", "Text", "read", "render", "scalar"]
 #: What front matter holds: text, and lists and mappings of it.
 Text: TypeAlias = "str | list[Text] | dict[str, Text]"
 
-# YAML forbids control characters, yet files of the original hold them. They are read by way of stand-ins.
-_CONTROLS = {code: 0xF700 + code for code in [*range(9), 11, 12, *range(14, 32), *range(127, 133), *range(134, 160)]}
-_RESTORED = {stand_in: code for code, stand_in in _CONTROLS.items()}
+# YAML forbids control characters, yet files of the original hold them. They are read by way of stand-ins: characters
+# for private use that the text has neither as they are nor as an escape.
+_CONTROLS: Final = frozenset([*range(9), 11, 12, *range(14, 32), *range(127, 133), *range(134, 160)])
+_PRIVATE: Final = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE))
+_ESCAPE: Final = re.compile(r"\\[uU]([0-9a-fA-F]{4,8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,9 @@ def _load(path: Path, text: str, before: int) -> dict[str, Text]:
     from ruamel.yaml import YAML  # noqa: PLC0415 - 20 ms, and routes are loaded without it
     from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415 - as above
 
+    stand_ins = _stand_ins(text)
     try:
-        node = YAML(pure=True).compose(text.translate(_CONTROLS))
+        node = YAML(pure=True).compose(text.translate(stand_ins))
     except MarkedYAMLError as error:
         line = before + error.problem_mark.line + 1 if error.problem_mark else None
         raise SkillFileError(path, line, _advice(text, error)) from None
@@ -113,10 +117,22 @@ def _load(path: Path, text: str, before: int) -> dict[str, Text]:
         raise SkillFileError(path, None, f"not YAML: {str(error).splitlines()[0]}") from None
     if node is None:
         return {}
-    values = _plain(path, node, before)
+    values = _plain(path, node, before, {stand_in: code for code, stand_in in stand_ins.items()})
     if not isinstance(values, dict):
         raise SkillFileError(path, before + 1, "front matter must be a mapping, 'key: value' on each line")
     return values
+
+
+def _stand_ins(text: str) -> dict[int, int]:
+    """What each forbidden character of a text is read as: code points that the text does not have otherwise."""
+    held = set(map(ord, text))
+    forbidden = sorted(held & _CONTROLS)
+    if not forbidden:
+        return {}
+    for found in _ESCAPE.finditer(text):
+        held |= {int(found[1], 16), int(found[1][:4], 16)}  # eight digits, or four with others behind them
+    free = (code for code in chain(*_PRIVATE) if code not in held)
+    return dict(zip(forbidden, free, strict=False))
 
 
 def _advice(text: str, error: Any) -> str:
@@ -132,20 +148,20 @@ def _advice(text: str, error: Any) -> str:
     return f"not YAML: {error.problem or error.context}"
 
 
-def _plain(path: Path, node: Any, before: int) -> Text:
+def _plain(path: Path, node: Any, before: int, restored: Mapping[int, int]) -> Text:
     match node.id:
         case "mapping":
             found: dict[str, Text] = {}
             for key_node, value_node in node.value:
-                key = _plain(path, key_node, before)
+                key = _plain(path, key_node, before, restored)
                 line = before + key_node.start_mark.line + 1
                 if not isinstance(key, str):
                     raise SkillFileError(path, line, "a key must be text")
                 if key in found:
                     raise SkillFileError(path, line, f"the key {key!r} stands twice")
-                found[key] = _plain(path, value_node, before)
+                found[key] = _plain(path, value_node, before, restored)
             return found
         case "sequence":
-            return [_plain(path, item, before) for item in node.value]
+            return [_plain(path, item, before, restored) for item in node.value]
         case _:
-            return cast("str", node.value).translate(_RESTORED)
+            return cast("str", node.value).translate(restored)

@@ -68,6 +68,14 @@ def test_every_reader_takes_front_matter_for_the_same_texts(values: dict[str, st
     assert frontmatter.read(Path("x"), text).values == {"description": "x", "metadata": values}
 
 
+@pytest.mark.parametrize("private", ["\uf77f", "\ue000", "\U000f0000"])
+def test_characters_for_private_use_are_read_as_themselves_also_beside_control_characters(private: str) -> None:
+    text = f'---\na: "{private}"\nb: "\\u{ord(private):04x}"\nc: \x7f\x01\n---\n'
+    if ord(private) > 0xFFFF:
+        text = text.replace(f"\\u{ord(private):04x}", f"\\U{ord(private):08x}")
+    assert frontmatter.read(Path("x"), text).values == {"a": private, "b": private, "c": "\x7f\x01"}
+
+
 @given(routes())
 def test_a_description_says_what_and_when_within_its_bounds(route: Route) -> None:
     text = skilltext.describe(route)
