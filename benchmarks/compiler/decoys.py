@@ -2,7 +2,7 @@
 
 Every combination of: the place it was taken from; the other places that hold it as well (**decoys**), in all traces or
 in three of five; equal or different values across traces; an id or a small number. One thing is left out, since nothing
-in any trace could tell: a value that the agent knew by itself, and that a call always returned too.
+in any trace could tell: a value that the agent knew by itself, and that a call always returned too, or may have.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def scenes() -> Iterator[Scene]:
             for chosen in combinations(others, count):
                 for agree, vary, small in product((True, False), repeat=3):
                     scene = Scene(origin, frozenset(chosen), agree, vary, small)
-                    held = scene.decoys & {"producer", "second", "unlogged", "failed"}
-                    if (not chosen and not agree) or (origin == "known" and agree and held):
+                    held = scene.decoys & {"producer", "second", "failed"}
+                    habit = origin == "known" and ((agree and held) or "unlogged" in scene.decoys)
+                    if (not chosen and not agree) or habit:
                         continue
                     if vary and origin in ("default", "known"):
                         continue  # one default, one habit
@@ -95,7 +96,7 @@ def decoys(chosen: Iterable[Scene] | None = None, *, every: int = 1, seed: int =
         values = [_value(scene, draw) if scene.vary else shared for _ in range(_TRACES)]
         holds_default = scene.origin == "default" or "default" in scene.decoys
         schema: JsonObject = {"properties": {"ref": {"default": values[0]}}} if holds_default else {}
-        tools = Tools({"shop.use": ToolSchema(schema)})
+        tools = Tools({"shop.use": ToolSchema(schema), "loyalty.points": ToolSchema(schema)})
         traces = []
         for which, value in enumerate(values):
             maker = _Maker(scene, which, value, draw, f"d{number:05d}.{which}")

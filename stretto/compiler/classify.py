@@ -15,11 +15,10 @@ from stretto.compiler.depend import INFERRED, refuted
 from stretto.compiler.evidence import Basis
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Unlogged
-from stretto.compiler.selection import Case, select
+from stretto.compiler.selection import select
 from stretto.compiler.tracing import EXACT, top
 from stretto.procedure import atoms
 from stretto.procedure.transforms import TEMPLATE, template_of
-from stretto.procedure.values import elements
 from waggle.redact import is_masked
 
 if TYPE_CHECKING:
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
 
     from stretto.compiler.depend import Producer
     from stretto.compiler.schemas import Tools
+    from stretto.compiler.seen import Seen
     from stretto.compiler.settings import CompilerSettings
-    from stretto.compiler.steps import Run, Seen
+    from stretto.compiler.steps import Run
     from waggle.jsonvalue import JsonValue
 
 __all__ = ["Classifier"]
@@ -63,7 +63,8 @@ class Classifier:
         if (key, path) in self._seen:
             return self._seen[(key, path)]
         session = (key.rpartition("#")[0], path) in self._sessions
-        each = [run.seen(key, path, session=session) for run in self.runs]
+        place = (key, path, session)
+        each = [run.seen(place) for run in self.runs]
         found = self._seen[(key, path)] = [seen for seen in each if seen is not None]
         return found
 
@@ -184,19 +185,11 @@ class Classifier:
         return open_choice, False
 
     def _selection(self, step: str, path: str, seen: Sequence[Seen]) -> Selection:
-        cases = []
-        for each in seen:
-            output = each.run.output(step)
-            if isinstance(output, Unlogged):
-                return Selection(SelectionKind.CHOICE)
-            found = [element for _, element in elements(output, path)]
-            chosen = [number for number, element in enumerate(found) if atoms.key(element.value) == each.key]
-            if not chosen:
-                return Selection(SelectionKind.CHOICE)
-            cases.append(
-                Case(tuple(found), chosen[0], _said_before(each), each.run.arguments_before(each.judged.argument.call))
-            )
-        return select(cases, constant_min=self._settings.constant_min)
+        cases = [each.case(step, path) for each in seen]
+        known = [case for case in cases if case is not None]
+        if len(known) < len(cases):
+            return Selection(SelectionKind.CHOICE)
+        return select(known, constant_min=self._settings.constant_min)
 
     def _input(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
         if not seen or not all(each.user_said for each in seen):
@@ -338,8 +331,3 @@ def _values(seen: Sequence[Seen]) -> tuple[JsonValue, ...]:
 
 def _is_settled(source: Source) -> bool:
     return source.selection is None or source.selection.kind is not SelectionKind.CHOICE
-
-
-def _said_before(seen: Seen) -> Callable[[JsonValue], bool]:
-    texts = [text for _, text in seen.run.trace.said_before(seen.judged.argument.call.index)]
-    return lambda value: any(atoms.said(value, text) for text in texts)

@@ -214,7 +214,8 @@ def _without_each(
     found = []
     for part in range(parts):
         left = made.traces[part::parts]
-        rest = [trace for trace in made.traces if trace not in left]
+        gone = {trace.id for trace in left}
+        rest = [trace for trace in made.traces if trace.id not in gone]
         other = _compiled(rest, tools, floor, origin, known=known, human=human, whole=False)
         for trace in left:
             if other.procedure is None or other.analysis is None:

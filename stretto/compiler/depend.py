@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from stretto.compiler.model import Call, Trace
+    from stretto.compiler.seen import Seen
     from stretto.compiler.settings import CompilerSettings
-    from stretto.compiler.steps import Run, Seen
+    from stretto.compiler.steps import Run
     from stretto.compiler.tracing import Argument, Tracing
 
 __all__ = [

@@ -7,6 +7,7 @@ one rule holds in every trace.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.binding import Equal, Selection, SelectionKind
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Case", "select"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
-    """What one trace shows of a choice.
+    """What one trace shows of a choice. What is found out of it is kept.
 
     Attributes:
         elements: of the list, in order.
@@ -36,15 +37,33 @@ class Case:
     chosen: int
     said: Callable[[JsonValue], bool]
     arguments: Mapping[tuple[str, str], JsonValue] = field(default_factory=dict)
+    _fields: dict[str, tuple[JsonValue, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _told: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def field(self, number: int, path: str) -> JsonValue:
-        """The value of a field of an element; None where it has none."""
-        found = atoms.read_general(self.elements[number].whole, path)
-        return found[0][1] if len(found) == 1 else None
+    def fields(self, path: str) -> tuple[JsonValue, ...]:
+        """The value of a field of each element; None where it has none."""
+        found = self._fields.get(path)
+        if found is None:
+            each = (atoms.read_general(element.whole, path) for element in self.elements)
+            found = self._fields[path] = tuple(values[0][1] if len(values) == 1 else None for values in each)
+        return found
+
+    @cached_property
+    def scalars(self) -> frozenset[str]:
+        """The fields of the chosen element that hold a scalar, none in lists."""
+        whole = self.elements[self.chosen].whole
+        return frozenset(path for path, value in atoms.atoms(whole) if "[" not in path and value is not None)
+
+    def is_told(self, path: str) -> bool:
+        """Whether the user had said a field of the chosen element, and of no other."""
+        found = self._told.get(path)
+        if found is None:
+            found = self._told[path] = self.singles_out(path, self.said)
+        return found
 
     def singles_out(self, path: str, fits: Callable[[JsonValue], bool]) -> bool:
         """Whether a field of the chosen element fits, and of no other."""
-        return [number for number in range(len(self.elements)) if fits(self.field(number, path))] == [self.chosen]
+        return [number for number, value in enumerate(self.fields(path)) if fits(value)] == [self.chosen]
 
 
 def select(cases: Sequence[Case], *, constant_min: int) -> Selection:
@@ -79,7 +98,7 @@ def _wheres(cases: Sequence[Case], constant_min: int) -> Iterator[Selection]:
         return  # nothing was ever chosen
     fields = _fields(cases)
     for path in fields:
-        if all(case.singles_out(path, case.said) for case in cases):
+        if all(case.is_told(path) for case in cases):
             yield Selection(SelectionKind.WHERE, path, Equal(said=path.rpartition(".")[2] or "item"))
     for path in fields:
         for place in sorted(set.intersection(*(set(case.arguments) for case in cases))):
@@ -92,7 +111,7 @@ def _wheres(cases: Sequence[Case], constant_min: int) -> Iterator[Selection]:
     constants = [
         (path, value)
         for path in fields
-        for value in [cases[0].field(cases[0].chosen, path)]
+        for value in [cases[0].fields(path)[cases[0].chosen]]
         if all(case.singles_out(path, _equals(value)) for case in cases)
     ]
     if len(constants) == 1:  # with several, nothing says which of them is the reason
@@ -107,8 +126,4 @@ def _equals(value: JsonValue) -> Callable[[JsonValue], bool]:
 
 def _fields(cases: Sequence[Case]) -> list[str]:
     """The fields that all chosen elements have and that hold a scalar, shortest first; none inside of lists."""
-    each = [
-        {path for path, value in atoms.atoms(case.elements[case.chosen].whole) if "[" not in path and value is not None}
-        for case in cases
-    ]
-    return sorted(set.intersection(*each), key=lambda path: (path.count("."), path))
+    return sorted(frozenset.intersection(*(case.scalars for case in cases)), key=lambda path: (path.count("."), path))

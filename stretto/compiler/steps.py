@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stretto.compiler.depend import judge, producers_of
-from stretto.compiler.evidence import Other
+from stretto.compiler.depend import judge
 from stretto.compiler.model import UNLOGGED, Unlogged
+from stretto.compiler.seen import Seen
 from stretto.procedure import atoms
-from stretto.procedure.transforms import transformed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from stretto.compiler.depend import Judged, Producer
     from stretto.compiler.groups import Group
     from stretto.compiler.labels import Labels, Needs
     from stretto.compiler.model import Call, Output, Trace
     from stretto.compiler.tracing import Argument, Tracing
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Run", "Seen", "Step", "step_keys"]
+__all__ = ["Run", "Step", "step_keys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +160,14 @@ class Run:
             found = self._varying[key] = step.varying if step is not None else frozenset()
         return found
 
-    def seen(self, key: str, path: str, *, session: bool) -> Seen | None:
+    def seen(self, place: tuple[str, str, bool]) -> Seen | None:
         """What the trace says of a step's argument; None where it is absent, or differs among the step's calls.
 
         Args:
-            key: of the step.
-            path: of the argument, exact.
-            session: whether it holds what a login yields.
+            place: the step's key, the argument's exact path, and whether it holds what a login yields.
         """
-        place = (key, path, session)
         if place not in self._seen:
+            key, path, session = place
             argument = self.arguments(key).get(path)
             found = None if argument is None else Seen(self, judge(argument, self.tracing, session=session))
             self._seen[place] = found
@@ -238,95 +234,6 @@ class Run:
         if gone not in self._without:
             self._without[gone] = Run(self.tracing, gone)
         return self._without[gone]
-
-
-class Seen:
-    """One argument of one step in one trace.
-
-    Args:
-        run: of the trace.
-        judged: what the trace says of it.
-    """
-
-    def __init__(self, run: Run, judged: Judged) -> None:
-        self.run = run
-        self.judged = judged
-
-    @property
-    def value(self) -> JsonValue:
-        """Its value."""
-        return self.judged.argument.value
-
-    @cached_property
-    def key(self) -> bytes:
-        """Equal for equal values."""
-        return atoms.key(self.value)
-
-    @cached_property
-    def user_said(self) -> bool:
-        """Whether the user had said the value."""
-        return self.judged.argument.found(Other.USER)
-
-    @cached_property
-    def is_told(self) -> bool:
-        """Whether the user, the context or the schema explains the value, or the agent had it before."""
-        origins = (Other.USER, Other.STATIC, Other.DEFAULT, Other.ENUM)
-        argument = self.judged.argument
-        return argument.known is not None or any(argument.found(other) for other in origins)
-
-    @cached_property
-    def is_unseen(self) -> bool:
-        """Whether a call that failed, or one whose output nobody recorded, may explain the value."""
-        return any(self.judged.argument.found(other) for other in (Other.FAILED_CALL, Other.UNLOGGED_CALL))
-
-    @cached_property
-    def producers(self) -> frozenset[Producer]:
-        """See `stretto.compiler.depend.producers_of`."""
-        return frozenset(producers_of(self.judged, self.run))
-
-    @cached_property
-    def producer_steps(self) -> frozenset[str]:
-        """The keys of the steps among them."""
-        return frozenset(step for step, _, _ in self.producers)
-
-    @cached_property
-    def transforms(self) -> dict[tuple[str, str, str], bytes]:
-        """All transforms of earlier values that give the value: step, path, name, with the source's value."""
-        return {
-            (step, place, name): atoms.key(source)
-            for step, place, source in self._sources()
-            for name, value in transformed(source)
-            if atoms.key(value) == self.key
-        }
-
-    @cached_property
-    def contained(self) -> dict[tuple[str, str], JsonValue]:
-        """The earlier texts and integers that a text holds, by step and path."""
-        text = self.value
-        return {
-            (step, place): source
-            for step, place, source in self._sources()
-            if isinstance(source, str | int) and not isinstance(source, bool)
-            if isinstance(text, str) and str(source) in text
-        }
-
-    def _sources(self) -> Iterator[tuple[str, str, JsonValue]]:
-        """The values that a transform may have been applied to: in outputs of earlier steps, and inputs of the user's.
-
-        Outside of lists, but for lists as a whole. An input stands under no step, by its name.
-        """
-        run, call = self.run, self.judged.argument.call
-        for step in run.steps:
-            output = run.output(step.key)
-            if step.last.precedes(call) and not isinstance(output, Unlogged):
-                for path, node in run.outer(step.key).items():
-                    if not isinstance(node, dict):
-                        yield step.key, path, node
-        for step in run.steps:
-            if step.first.index <= call.index:
-                for argument in run.arguments(step.key).values():
-                    if argument.found(Other.USER) and argument is not self.judged.argument:
-                        yield "", argument.name, argument.value
 
 
 def step_keys(runs: Sequence[Run]) -> tuple[str, ...]:
