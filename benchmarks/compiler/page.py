@@ -202,6 +202,9 @@ among the candidates that are left when carriers, repeats and other origins are 
   several traces. Whether a value matters is found by swapping it; where it came from, by worlds in which the producer
   shows another value, so that the consumer fails with the old one (`proven`); where no world tells, by there being one
   call that shows it (`only`), and for values that anything could have stood in for by reading the requests (`read`).
+  In the other worlds an argument follows the call that it was judged to come from, so that the several traces lean on
+  that judgement; the row for one trace does not. Two of the rule's terms were put right after a look at these tasks: a
+  value that the agent had used before proves nothing, and the elements of a fan-out are judged one by one.
   `benchmarks/compiler/make_bfcl.py` says exactly what counts, and makes the data. What the rule cannot tell is what an
   agent knows by itself: that Microsoft is MSFT it takes from a list that happens to hold it. That is all it gets wrong.
   What it misses are small numbers and codes of three letters, which prove nothing unless they vary (*short*), and what

@@ -152,6 +152,7 @@ class Analysis:
         strong = settled if len(settled) == 1 else set()
         binding = self.bindings[(key, path)]
         secret = bool(binding.secret)
+        anywhere = frozenset[str]().union(*(each.producer_steps for each in seen))
         for each in seen:
             here = each.producer_steps
             for candidate in each.judged.producers:
@@ -166,8 +167,7 @@ class Analysis:
                 else:
                     found.setdefault((producer, key), []).append((Verdict.SUSPECTED, evidence))
             if not settled:
-                others = {step for other in seen for step in other.producer_steps} - here - {key}
-                for producer in others:
+                for producer in anywhere - here - {key}:
                     for candidate in each.judged.producers[:1]:
                         evidence = evidence_of(each.judged, candidate, each.run.trace, secret=secret)
                         against.setdefault((producer, key), []).append(evidence)

@@ -217,11 +217,12 @@ def _without_each(
         gone = {trace.id for trace in left}
         rest = [trace for trace in made.traces if trace.id not in gone]
         other = _compiled(rest, tools, floor, origin, known=known, human=human, whole=False)
+        taken = find_inputs(other.analysis) if other.analysis is not None else ()
         for trace in left:
             if other.procedure is None or other.analysis is None:
                 says = "; ".join(reason.says for reason in other.reasons[:1]) or "nothing was compiled without it"
                 found.append(Replayed(trace.id, Result.ESCALATED, "", says))
             else:
-                inputs = inputs_of(find_inputs(other.analysis), other.analysis, runs[trace.id])
+                inputs = inputs_of(taken, other.analysis, runs[trace.id])
                 found.append(replay(other.procedure, runs[trace.id], inputs))
     return sorted(found, key=lambda each: each.trace)
