@@ -18,15 +18,15 @@ test: $(STAMP)
 
 # Each framework's adapter against the framework's current release, in environments below .integrations.
 test-integrations: $(STAMP)
-	@$(BIN)/python tests/integrations/run.py
+	@$(BIN)/python -m tests.integrations.run
 
 # The hook in the real Claude Code, the one that claude-agent-sdk bundles, with a script in the place of a model.
 test-claude-code: $(STAMP)
-	@$(BIN)/python tests/claude_code/run.py
+	@$(BIN)/python -m tests.claude_code.run
 
 # The hooks in the real Codex and Gemini CLI, which npm installs below .hosts; no model is asked.
 test-hosts: $(STAMP)
-	@$(BIN)/python tests/hosts/run.py
+	@$(BIN)/python -m tests.hosts.run
 
 check: $(STAMP)
 	@$(BIN)/ruff format --check .

@@ -13,20 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-CUSTOMERS = (
-    "ada.lovelace",
-    "alan.turing",
-    "barbara.liskov",
-    "claude.shannon",
-    "donald.knuth",
-    "edsger.dijkstra",
-    "frances.allen",
-    "grace.hopper",
-    "hedy.lamarr",
-    "john.backus",
-    "katherine.johnson",
-    "margaret.hamilton",
-)
+from scripted_agent import CUSTOMERS  # type: ignore[import-not-found]  # beside this file
+
 REASONS = ("no longer needed", "ordered by mistake")
 
 
@@ -77,11 +65,19 @@ class Server:
         """Answer the customer."""
         self.events.append({"type": "assistant", "text": text})
 
-    def close(self) -> None:
-        """End the session."""
+    def record(self, path: str, **about: str) -> None:
+        """End the session, and add it to a file.
+
+        Args:
+            path: of the file; one canonical trace a line.
+            about: which session it is: ``session``, ``source``, ``agent``, ``domain``, ``task``.
+        """
         assert self.process.stdin is not None  # noqa: S101 - a pipe
         self.process.stdin.close()
         self.process.wait()
+        trace = {**about, "success": True, "tools": self.tools, "events": self.events}
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(trace) + "\n")
 
 
 def cancel(server: Server, number: int, email: str, reason: str) -> None:
@@ -104,19 +100,14 @@ def main(numbers: str, path: str, *command: str) -> int:
         email, reason = f"{CUSTOMERS[number - 1]}@example.com", REASONS[number % 2]
         server = Server([*command], f"Please cancel the order I have just placed, it was {reason}. I am {email}")
         cancel(server, number, email, reason)
-        server.close()
-        trace = {
-            "session": f"clerk-{number:02}",
-            "source": "examples/clerk_agent.py",
-            "agent": "clerk-agent/scripted",
-            "domain": "shop",
-            "task": f"cancel-{number:02}",
-            "success": True,
-            "tools": server.tools,
-            "events": server.events,
-        }
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(trace) + "\n")
+        server.record(
+            path,
+            session=f"clerk-{number:02}",
+            source="examples/clerk_agent.py",
+            agent="clerk-agent/scripted",
+            domain="shop",
+            task=f"cancel-{number:02}",
+        )
         print(f"{email}: {sum(event['type'] == 'call' for event in server.events)} calls")
     return 0
 

@@ -7,11 +7,9 @@ file. Without a command the repository is only made.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from clerk_agent import Server  # type: ignore[import-not-found]  # beside this file
@@ -48,19 +46,14 @@ def main(numbers: str, path: str, place: str, *command: str) -> int:
         server.call("git_add", repo_path=str(repository), files=[name])
         done = server.call("git_commit", repo_path=str(repository), message=message)
         server.say(done)
-        server.close()
-        trace: dict[str, Any] = {
-            "session": f"committer-{number:02}",
-            "source": "examples/committer_agent.py",
-            "agent": "committer-agent/scripted",
-            "domain": "git",
-            "task": f"commit-{number:02}",
-            "success": True,
-            "tools": server.tools,
-            "events": server.events,
-        }
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(trace) + "\n")
+        server.record(
+            path,
+            session=f"committer-{number:02}",
+            source="examples/committer_agent.py",
+            agent="committer-agent/scripted",
+            domain="git",
+            task=f"commit-{number:02}",
+        )
     print(f"{last - first + 1} reports {'committed' if command else 'written'}")
     return 0
 

@@ -7,6 +7,7 @@ from waggle.errors import WaggleError
 __all__ = [
     "BadFlow",
     "CanonicalCollision",
+    "FileError",
     "FlowError",
     "GuardsError",
     "ManifestError",
@@ -67,7 +68,7 @@ class CanonicalCollision(StrettoError, ValueError):
         return f"{self.first} and {self.second} would both be {self.name}, and change things: give them two names"
 
 
-class _FileError(StrettoError, ValueError):
+class FileError(StrettoError, ValueError):
     """A JSON file is not what it should be.
 
     Attributes:
@@ -86,15 +87,15 @@ class _FileError(StrettoError, ValueError):
         return f"{self.path}: {self.problem} @ {self.at}" if self.path else f"{self.problem} @ {self.at}"
 
 
-class ManifestError(_FileError):
+class ManifestError(FileError):
     """A manifest file is not valid."""
 
 
-class FlowError(_FileError):
+class FlowError(FileError):
     """A flow file is not valid."""
 
 
-class ProcedureError(_FileError):
+class ProcedureError(FileError):
     """A procedure's file cannot be read, or is none."""
 
 
@@ -115,11 +116,11 @@ class RunError(StrettoError, ValueError):
         return f"{self.path}: {self.problem}"
 
 
-class GuardsError(_FileError):
+class GuardsError(FileError):
     """A file of guards is not valid."""
 
 
-class ToolsError(_FileError):
+class ToolsError(FileError):
     """A file of declarations of tools is not valid."""
 
 

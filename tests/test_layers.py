@@ -61,6 +61,8 @@ LAYERS = {
         {"wrapping", "configured"},
         {"hosts"},
         {"addresses"},
+        {"forms"},
+        {"contents"},
         {"errors", "_defaults", "place"},
     ],
 }

@@ -36,14 +36,14 @@ Not responsible for recordings (`stretto.compiler.reading`).
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from stretto.contents import field_path, read_written
 from stretto.errors import ToolsError
-from stretto.flow.reader_parts import field_path
-from waggle import files, jsonvalue
+from stretto.forms import Form, first_fault
+from waggle import jsonvalue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,16 +51,9 @@ if TYPE_CHECKING:
 __all__ = ["Declared", "DeclaredTool", "declared_from_data", "read_declared"]
 
 _FILE_BYTES: Final = 16 << 20  #: largest file that is read; the schemas of a thousand tools have a tenth of it
-_BOM: Final = b"\xef\xbb\xbf"
 
 #: What faults of a field's form are called here.
 _SAID: Final = {
-    "missing": "missing",
-    "extra_forbidden": "unknown field",
-    "string_type": "expected a text",
-    "string_too_short": "expected a text that is not empty",
-    "bool_type": "expected true or false",
-    "list_type": "expected a list",
     "model_type": "expected a table",
     "dict_type": "expected a table",
 }
@@ -69,11 +62,7 @@ _Name = Annotated[str, Field(min_length=1)]
 _Place = tuple[_Name, Annotated[str, Field(pattern=r"^\$")]]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class DeclaredTool(_Form):
+class DeclaredTool(Form):
     """One tool.
 
     Attributes:
@@ -105,12 +94,12 @@ class DeclaredTool(_Form):
         return self
 
 
-class _Link(_Form):
+class _Link(Form):
     output: _Place = Field(strict=False)
     argument: _Place = Field(strict=False)
 
 
-class Declared(_Form):
+class Declared(Form):
     """All that the user says of tools.
 
     Attributes:
@@ -144,19 +133,7 @@ def read_declared(path: Path) -> Declared:
     Raises:
         ToolsError: it cannot be read, or a field is not what it should be; the error has the JSON path.
     """
-    name = str(path)
-    try:
-        data = files.read_bytes(path, limit=_FILE_BYTES).removeprefix(_BOM)
-    except OSError as error:
-        raise ToolsError(name, "$", f"cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ToolsError(name, "$", str(error)) from None
-    is_json = path.suffix.lower() == ".json"
-    try:
-        content: object = jsonvalue.loads(data) if is_json else tomllib.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise ToolsError(name, "$", f"is no {'JSON' if is_json else 'TOML'}: {error}") from None
-    return declared_from_data(content, name)
+    return declared_from_data(read_written(path, _FILE_BYTES, ToolsError), str(path))
 
 
 def declared_from_data(content: object, path: str = "") -> Declared:
@@ -172,9 +149,7 @@ def declared_from_data(content: object, path: str = "") -> Declared:
     try:
         declared = _File.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        said = _SAID.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-        raise ToolsError(path, field_path(first["loc"]), said.replace("Input should be", "expected")) from None
+        raise ToolsError(path, *first_fault(error, content, _SAID)) from None
     for name, tool in declared.tools.items():
         for word, schema in (("input", tool.input), ("output", tool.output)):
             try:

@@ -11,18 +11,20 @@ procedure.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from stretto._defaults import KEEP_SHARED, REQUESTS_BYTES
 from stretto.compiler.inputs import find_inputs, inputs_of
 from stretto.compiler.slots import Shaped, Slot, parts_of, placed, tokens
+from stretto.contents import read_bytes, read_json
 from stretto.errors import ProcedureError
+from stretto.forms import Form, first_fault
 from stretto.procedure.atoms import said
 from stretto.procedure.file import digest_of
 from stretto.procedure.shapes import shape_of
-from waggle import files, jsonvalue
+from waggle import jsonvalue
 from waggle.redact import redact_text
 
 if TYPE_CHECKING:
@@ -55,24 +57,20 @@ SUFFIX: Final = ".requests.json"
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class SlotForm(_Form):
+class SlotForm(Form):
     """A place of an input's value."""
 
     slot: _Name
     quoted: bool = False
 
 
-class ShapeForm(_Form):
+class ShapeForm(Form):
     """A place of another value, by its shape."""
 
     shape: _Name
 
 
-class Member(_Form):
+class Member(Form):
     """Requests that are alike but for their values.
 
     Attributes:
@@ -100,7 +98,7 @@ def _part(form: str | SlotForm | ShapeForm) -> Part:
     return Shaped(form.shape) if isinstance(form, ShapeForm) else form
 
 
-class Requests(_Form):
+class Requests(Form):
     """The requests of one intent.
 
     Attributes:
@@ -194,12 +192,7 @@ def read_requests(path: Path) -> Requests:
     Raises:
         ProcedureError: it cannot be read, or is none; the error says where.
     """
-    try:
-        data = files.read_bytes(path, limit=REQUESTS_BYTES)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise ProcedureError(str(path), "$", f"cannot be read: {reason}") from None
-    return load_requests(data, str(path))
+    return load_requests(read_bytes(path, REQUESTS_BYTES, ProcedureError), str(path))
 
 
 def load_requests(data: bytes, path: str = "") -> Requests:
@@ -208,12 +201,8 @@ def load_requests(data: bytes, path: str = "") -> Requests:
     Raises:
         ProcedureError: as `read_requests`.
     """
+    value = read_json(data, path, ProcedureError)
     try:
-        value: Any = jsonvalue.loads(data)
         return Requests.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-        raise ProcedureError(path, f"${where}", str(first["msg"])) from None
-    except ValueError as error:
-        raise ProcedureError(path, "$", f"it is no JSON: {error}") from None
+        raise ProcedureError(path, *first_fault(error, value)) from None

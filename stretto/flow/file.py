@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from stretto.contents import read_bytes, read_json
 from stretto.errors import FlowError
 from stretto.flow.reader import flow_from_json
 from stretto.flow.versions import flow_version
@@ -31,13 +32,8 @@ def read_flow(path: Path) -> Flow:
         FlowError: the file is not there or cannot be read, is no JSON, or is no flow; it names the path, and the JSON
             path of the first fault.
     """
-    try:
-        value = jsonvalue.loads(files.read_bytes(path, limit=_LONGEST).removeprefix(b"\xef\xbb\xbf"))
-    except OSError as error:
-        raise FlowError(str(path), "$", f"cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FlowError(str(path), "$", f"is not a flow file: {error}") from None
-    return flow_from_json(value, str(path))
+    data = read_bytes(path, _LONGEST, FlowError)
+    return flow_from_json(read_json(data, str(path), FlowError), str(path))
 
 
 def dump_flow(flow: Flow) -> bytes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import ValidationError
 
+from stretto.contents import field_path
 from stretto.errors import FlowError
 from stretto.flow import program
 from stretto.flow.model import (
@@ -29,7 +30,6 @@ from stretto.flow.model import (
 from stretto.flow.reader_bindings import read_bindings, read_uses
 from stretto.flow.reader_parts import (
     fault,
-    field_path,
     read_backoff,
     read_features,
     read_habit,
@@ -40,6 +40,7 @@ from stretto.flow.reader_parts import (
 )
 from stretto.flow.schema import FlowForm
 from stretto.flow.versions import VERSIONS, later_fields
+from stretto.forms import first_fault
 from stretto.sessions.manifest import Manifest, ToolDoc
 
 if TYPE_CHECKING:
@@ -54,21 +55,6 @@ __all__ = ["flow_from_json"]
 #: Features an arbiter weighs beside its predicates: the prior, two answers, handing back, the reliability.
 _ARBITER_FEATURES: Final = 5
 _FAVORS: Final = ("same_lookup", "any_lookup", "hand_back")
-
-#: What the faults of a field's form are called here.
-_SAID: Final = {
-    "missing": "missing",
-    "extra_forbidden": "unknown field",
-    "string_unicode": "unknown field",
-    "model_type": "expected an object",
-    "dict_type": "expected an object",
-    "list_type": "expected a list",
-    "tuple_type": "expected a list",
-    "string_type": "expected a text",
-    "int_type": "expected a whole number",
-    "float_type": "expected a number",
-    "bool_type": "expected true or false",
-}
 
 _Value = TypeVar("_Value")
 
@@ -100,11 +86,7 @@ def _form(value: JsonValue) -> FlowForm:
     try:
         return FlowForm.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        length = first.get("ctx", {}).get("max_length", first.get("ctx", {}).get("min_length"))
-        said = f"expected {length} items" if first["type"] in ("too_long", "too_short") else _SAID.get(first["type"])
-        problem = said or first["msg"].replace("Input should be", "expected")
-        raise fault(field_path(first["loc"]), problem) from None
+        raise fault(*first_fault(error, value)) from None
 
 
 def _flow(form: FlowForm) -> Flow:

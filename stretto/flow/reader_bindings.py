@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from stretto.bindings.derive import parse
 from stretto.bindings.model import Bindings, Pick, Slot, Source, SourceCounts, SpokenCounts
 from stretto.bindings.uses import UseCounts, UseKey, Uses
-from stretto.flow.reader_parts import fault, field_path, same, shown, table
+from stretto.contents import field_path
+from stretto.flow.reader_parts import fault, same, shown, table
 from waggle import jsonvalue
 
 if TYPE_CHECKING:

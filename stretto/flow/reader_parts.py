@@ -7,14 +7,13 @@ of what does not fit. The file's name is added by `stretto.flow.reader`.
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from stretto.contents import field_path
 from stretto.errors import FlowError
 from stretto.model.alphabet import FEATURES, StepOutcome, Vocabulary
 from stretto.model.counts import ORDER, PADDING, Backoff, Habit, Tally
 from stretto.model.features import EMPTY, FeatureMap, Field
-from waggle import jsonvalue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "fault",
-    "field_path",
     "read_backoff",
     "read_features",
     "read_habit",
@@ -37,7 +35,6 @@ __all__ = [
 #: What counts that were summed in another order than their total may differ from it by, as a share of it.
 _ROUNDING: Final = 1e-9
 _SHOWN: Final = 60  #: characters of a name in an error
-_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,59}")
 
 _Form = TypeVar("_Form")
 _FormKey = TypeVar("_FormKey")
@@ -56,16 +53,6 @@ def fault(at: str, problem: str) -> FlowError:
 def shown(name: str) -> str:
     """A name from the file as it may stand in an error."""
     return ascii(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
-
-
-def field_path(keys: Iterable[str | int], at: str = "$") -> str:
-    """The JSON path of what these keys lead to from a path; keys that are no plain words stand in brackets."""
-    for key in keys:
-        if isinstance(key, str) and _PLAIN_KEY.fullmatch(key):
-            at += f".{key}"
-        else:
-            at += f"[{key if isinstance(key, int) else jsonvalue.canonical(key[:_SHOWN]).decode()}]"
-    return at
 
 
 def same(value: _Value, _: str) -> _Value:

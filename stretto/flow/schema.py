@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, Strict
+from pydantic import Field, Strict
+
+from stretto.forms import Form
 
 __all__ = [
     "BackoffForm",
@@ -41,11 +43,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Agreed = Pair[Pair[Count, Count], Pair[Count, Count]]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class ProvenanceForm(_Form):
+class ProvenanceForm(Form):
     """Where the flow comes from."""
 
     stretto: str
@@ -56,14 +54,14 @@ class ProvenanceForm(_Form):
     conventions: str | None = None
 
 
-class DocForm(_Form):
+class DocForm(Form):
     """What a server says of one tool."""
 
     summary: str | None = None
     args: dict[str, str] | None = None
 
 
-class ManifestForm(_Form):
+class ManifestForm(Form):
     """The tools."""
 
     domain: str | None = None
@@ -71,21 +69,21 @@ class ManifestForm(_Form):
     docs: dict[str, DocForm] | None = None
 
 
-class MapForm(_Form):
+class MapForm(Form):
     """Code features; the forms of the fields are read by hand."""
 
     fields: dict[str, list[Any]] | None = None
     ids: list[Pair[Pair[str, list[str]], Count]] | None = None
 
 
-class TallyForm(_Form):
+class TallyForm(Form):
     """What was counted in one context."""
 
     by_action: list[Pair[Count, Weight]]
     total: Weight
 
 
-class BackoffForm(_Form):
+class BackoffForm(Form):
     """Counts by context."""
 
     order: Literal[2]
@@ -94,7 +92,7 @@ class BackoffForm(_Form):
     levels: Annotated[list[list[Pair[list[Symbol], TallyForm]]], Field(min_length=3, max_length=3)]
 
 
-class HabitForm(_Form):
+class HabitForm(Form):
     """The agent's next step."""
 
     base: BackoffForm
@@ -102,7 +100,7 @@ class HabitForm(_Form):
     top: list[Pair[Pair[Count, list[Symbol]], TallyForm]]
 
 
-class SitesForm(_Form):
+class SitesForm(Form):
     """Which lookups followed which call."""
 
     reads: list[str]
@@ -111,7 +109,7 @@ class SitesForm(_Form):
     every_read: bool | None = None
 
 
-class PredicateForm(_Form):
+class PredicateForm(Form):
     """A question of an arbiter; what it favors is read by hand."""
 
     id: str
@@ -121,7 +119,7 @@ class PredicateForm(_Form):
     no: str
 
 
-class RatesForm(_Form):
+class RatesForm(Form):
     """How often an oracle agreed with the agent."""
 
     sites: list[Pair[str, Triple[Weight]]]
@@ -129,28 +127,28 @@ class RatesForm(_Form):
     cover: Share
 
 
-class FoldForm(_Form):
+class FoldForm(Form):
     """One fit of an arbiter."""
 
     weights: list[Finite]
     rates: RatesForm
 
 
-class FoundForm(_Form):
+class FoundForm(Form):
     """Where the values of an argument were found."""
 
     values: Count
     found: list[Pair[Pair[str, str], Count]]
 
 
-class SpokenForm(_Form):
+class SpokenForm(Form):
     """The shapes of an argument's values that the user wrote."""
 
     values: Count
     shapes: list[Pair[str, Count]]
 
 
-class SiteSourceForm(_Form):
+class SiteSourceForm(Form):
     """Values of an argument from one source at one site."""
 
     tool: str
@@ -160,7 +158,7 @@ class SiteSourceForm(_Form):
     values: Count
 
 
-class BindingsForm(_Form):
+class BindingsForm(Form):
     """Where arguments come from."""
 
     args: dict[str, Pair[Count, dict[str, Count]]]
@@ -180,7 +178,7 @@ class BindingsForm(_Form):
     agreed_record: dict[str, Agreed] | None = None
 
 
-class BarForm(_Form):
+class BarForm(Form):
     """What a site's record must show."""
 
     threshold: Finite
@@ -189,7 +187,7 @@ class BarForm(_Form):
     min_tasks: Count
 
 
-class SiteRecordForm(_Form):
+class SiteRecordForm(Form):
     """A site's record."""
 
     decisions: Count
@@ -200,14 +198,14 @@ class SiteRecordForm(_Form):
     promoted: bool
 
 
-class PromotedForm(_Form):
+class PromotedForm(Form):
     """The sites a flow is limited to."""
 
     bar: BarForm
     sites: dict[str, SiteRecordForm]
 
 
-class GateForm(_Form):
+class GateForm(Form):
     """When a session is left alone."""
 
     window: Annotated[int, Field(ge=1, le=_LARGEST)]
@@ -215,7 +213,7 @@ class GateForm(_Form):
     quantile: Share | None = None
 
 
-class UseForm(_Form):
+class UseForm(Form):
     """How often a lookup that could have been made at a site would have been used."""
 
     tool: str
@@ -229,7 +227,7 @@ class UseForm(_Form):
     companions: Count
 
 
-class FlowForm(_Form):
+class FlowForm(Form):
     """A flow file. `stretto_flow` has been looked at before."""
 
     stretto_flow: int

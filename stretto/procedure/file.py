@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from stretto._defaults import PROCEDURE_BYTES
+from stretto.contents import read_bytes, read_json
 from stretto.errors import ProcedureError
+from stretto.forms import first_fault
 from stretto.procedure.checks import faults
 from stretto.procedure.graph import VERSION, Procedure
 from stretto.procedure.trees.file import trees_from_json
@@ -74,7 +76,11 @@ def read_any(path: Path) -> Procedure | TreeProcedure:
     Raises:
         ProcedureError: it cannot be read, or is no sound procedure; the error says where.
     """
-    return load_any(_bytes_of(path), str(path))
+    return _of_either_kind(_read(path), str(path))
+
+
+def _read(path: Path) -> JsonValue:
+    return read_json(read_bytes(path, PROCEDURE_BYTES, ProcedureError), str(path), ProcedureError)
 
 
 def load_any(data: bytes, path: str = "") -> Procedure | TreeProcedure:
@@ -83,7 +89,10 @@ def load_any(data: bytes, path: str = "") -> Procedure | TreeProcedure:
     Raises:
         ProcedureError: as `read_any`.
     """
-    value = _json_of(data, path)
+    return _of_either_kind(read_json(data, path, ProcedureError), path)
+
+
+def _of_either_kind(value: JsonValue, path: str) -> Procedure | TreeProcedure:
     if isinstance(value, dict) and value.get(_KIND) == TREES and value[_KIND] is not True:
         return trees_from_json(value, path)
     return procedure_from_json(value, path)
@@ -95,7 +104,7 @@ def read_procedure(path: Path) -> Procedure:
     Raises:
         ProcedureError: it cannot be read, or is no sound procedure; the error says where.
     """
-    return load_procedure(_bytes_of(path), str(path))
+    return procedure_from_json(_read(path), str(path))
 
 
 def load_procedure(data: bytes, path: str = "") -> Procedure:
@@ -104,22 +113,7 @@ def load_procedure(data: bytes, path: str = "") -> Procedure:
     Raises:
         ProcedureError: as `read_procedure`.
     """
-    return procedure_from_json(_json_of(data, path), path)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return files.read_bytes(path, limit=PROCEDURE_BYTES)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise ProcedureError(str(path), "$", f"cannot be read: {reason}") from None
-
-
-def _json_of(data: bytes, path: str) -> JsonValue:
-    try:
-        return jsonvalue.loads(data)
-    except ValueError as error:
-        raise ProcedureError(path, "$", f"it is no JSON: {error}") from None
+    return procedure_from_json(read_json(data, path, ProcedureError), path)
 
 
 def procedure_from_json(value: JsonValue, path: str = "") -> Procedure:
@@ -146,11 +140,11 @@ def read_to_check(path: Path) -> tuple[Procedure | TreeProcedure, list[str]]:
     Raises:
         ProcedureError: it cannot be read, or has not the form of one.
     """
-    value = _json_of(_bytes_of(path), str(path))
+    value = _read(path)
     if isinstance(value, dict) and value.get(_KIND) == VERSION:
         procedure = _form(value, str(path))
         return procedure, problems(procedure)
-    return load_any(_bytes_of(path), str(path)), []
+    return _of_either_kind(value, str(path)), []
 
 
 def problems(procedure: Procedure) -> list[str]:
@@ -164,6 +158,4 @@ def _form(value: JsonObject, path: str) -> Procedure:
     try:
         return Procedure.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-        raise ProcedureError(path, f"${where}", str(first["msg"])) from None
+        raise ProcedureError(path, *first_fault(error, value)) from None

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from stretto.forms import Form
 
 __all__ = [
     "VERSION",
@@ -46,12 +48,6 @@ VERSION: Final = 2
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class Form(BaseModel):
-    """What all parts have in common."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", populate_by_name=True)
 
 
 class InputSpec(Form):

@@ -5,12 +5,11 @@ A value that is not there is told apart from null by a value of its own, `ABSENT
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from stretto.procedure import atoms
-from waggle import jsonvalue
+from waggle.values import read_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,9 +137,6 @@ def _folded(value: JsonValue) -> str:
     return atoms.fold(atoms.shown(value))
 
 
-_STEP: Final = re.compile(r'\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
-
-
 def insert(values: Mapping[str, JsonValue]) -> JsonObject:
     """Arguments from values at exact paths; the elements of a list in the order of their indices, without gaps.
 
@@ -150,7 +146,10 @@ def insert(values: Mapping[str, JsonValue]) -> JsonObject:
     root = _Tree()
     for path, value in values.items():
         node = root
-        for step in _steps(path):
+        steps = read_path(path.removeprefix("$"))
+        if not path.startswith("$") or not steps or isinstance(steps[0], int):
+            raise ValueError(f"{path!r} is no path of an argument")
+        for step in steps:
             node = node.below.setdefault(step, _Tree())
         node.leaves.append(value)
     made = root.value("$")
@@ -172,18 +171,3 @@ class _Tree:
         if indices:
             return [self.below[index].value(f"{path}[{index}]") for index in indices]
         return {name: self.below[name].value(f"{path}.{name}") for name in names}
-
-
-def _steps(path: str) -> list[str | int]:
-    found: list[str | int] = []
-    at = 1
-    while at < len(path):
-        step = _STEP.match(path, at)
-        if step is None:
-            raise ValueError(f"{path!r} is no path of an argument @ {at}")
-        name, index, quoted = step.groups()
-        found.append(int(index) if index is not None else name if quoted is None else str(jsonvalue.loads(quoted)))
-        at = step.end()
-    if not path.startswith("$") or not found or isinstance(found[0], int):
-        raise ValueError(f"{path!r} is no path of an argument")
-    return found

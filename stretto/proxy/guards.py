@@ -30,16 +30,16 @@ for ever on some text takes for ever here. Not responsible for messages (`strett
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from stretto.bindings.results import as_text
+from stretto.contents import read_written
 from stretto.errors import GuardsError
-from stretto.flow.reader_parts import field_path
-from waggle import files, jsonvalue
+from stretto.forms import Form, first_fault
+from waggle import jsonvalue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,31 +54,18 @@ __all__ = ["Argument", "Check", "Guards", "Refusal", "guards_from_data", "read_g
 _FILE_BYTES: Final = 1 << 20  #: largest file of guards that is read
 _SHOWN: Final = 80  #: characters of a value that stand in a refusal
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_BOM: Final = b"\xef\xbb\xbf"
 
 #: What faults of a field's form are called here.
 _SAID: Final = {
-    "missing": "missing",
-    "extra_forbidden": "unknown field",
-    "string_type": "expected a text",
-    "bool_type": "expected true or false",
-    "list_type": "expected a list",
     "model_type": "expected a table",
     "dict_type": "expected a table",
-    "pattern_type": "expected a regular expression",
-    "pattern_str_type": "expected a text",
-    "pattern_regex": "expected a regular expression",
     "literal_error": "expected 1, the version that is read here",
 }
 
 _Name = Annotated[str, Field(min_length=1)]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class Argument(_Form):
+class Argument(Form):
     """What must hold of one argument.
 
     Attributes:
@@ -100,7 +87,7 @@ class Argument(_Form):
         return self
 
 
-class Check(_Form):
+class Check(Form):
     """One check.
 
     Attributes:
@@ -124,7 +111,7 @@ class Check(_Form):
         return self
 
 
-class _File(_Form):
+class _File(Form):
     stretto_guards: Literal[1]
     checks: tuple[Check, ...] = Field(min_length=1, strict=False)
 
@@ -246,19 +233,7 @@ def read_guards(path: Path) -> Guards:
     Raises:
         GuardsError: it cannot be read, or a field is not what it should be; the error has the JSON path.
     """
-    name = str(path)
-    try:
-        data = files.read_bytes(path, limit=_FILE_BYTES).removeprefix(_BOM)
-    except OSError as error:
-        raise GuardsError(name, "$", f"cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise GuardsError(name, "$", str(error)) from None
-    is_json = path.suffix.lower() == ".json"
-    try:
-        content: object = jsonvalue.loads(data) if is_json else tomllib.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise GuardsError(name, "$", f"is no {'JSON' if is_json else 'TOML'}: {error}") from None
-    return guards_from_data(content, name)
+    return guards_from_data(read_written(path, _FILE_BYTES, GuardsError), str(path))
 
 
 def guards_from_data(content: object, path: str = "") -> Guards:
@@ -274,6 +249,4 @@ def guards_from_data(content: object, path: str = "") -> Guards:
     try:
         return Guards(_File.model_validate(content).checks)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        said = _SAID.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-        raise GuardsError(path, field_path(first["loc"]), said.replace("Input should be", "expected")) from None
+        raise GuardsError(path, *first_fault(error, content, _SAID)) from None

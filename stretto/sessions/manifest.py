@@ -13,9 +13,10 @@ are passed over::
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 from stretto._defaults import MANIFEST_BYTES
+from stretto.contents import read_bytes, read_json
 from stretto.errors import ManifestError
 from waggle import files, jsonvalue
 
@@ -78,8 +79,6 @@ class Manifest:
 
 # --- manifest files ----------------------------------------------------------------------------------------
 
-_BOM: Final = b"\xef\xbb\xbf"
-
 
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest file.
@@ -88,13 +87,8 @@ def read_manifest(path: Path) -> Manifest:
         ManifestError: it cannot be read, is no JSON, or a field is not what it should be.
     """
     name = str(path)
-    try:
-        value = jsonvalue.loads(files.read_bytes(path, limit=MANIFEST_BYTES).removeprefix(_BOM))
-    except OSError as error:
-        raise ManifestError(name, "$", f"cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ManifestError(name, "$", f"expected a manifest in JSON: {error}") from None
-    return manifest_from_json(value, name)
+    data = read_bytes(path, MANIFEST_BYTES, ManifestError)
+    return manifest_from_json(read_json(data, name, ManifestError), name)
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:

@@ -1,6 +1,6 @@
 """Records what the ordinary tests read of the real Claude Code: the events its hooks get, and its transcripts.
 
-``python tests/claude_code/run.py --record`` writes them anew. Paths of this machine become ``/project`` and ``/home``.
+``python -m tests.claude_code.run --record`` writes them anew. Paths of this machine become ``/project`` and ``/home``.
 Of the transcripts those lines are left out that hold texts of Claude Code's own: prompts, and descriptions of tools.
 """
 

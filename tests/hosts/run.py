@@ -1,6 +1,6 @@
 """Runs the tests of the command-line hosts against their real binaries, which npm installs.
 
-``python tests/hosts/run.py [NAME...]``; see ``--help``. Prints a line for each host as it is done, and exits with 1 if
+``python -m tests.hosts.run [NAME...]``; see ``--help``. Prints a line for each host as it is done, and exits with 1 if
 any that could be installed failed. No model is asked: the binaries talk to a scripted endpoint of this machine. A host
 is installed once; ``--latest`` installs it anew.
 
@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.runs import ROOT, NotInstalledError, install, ran, tried
+
 HERE: Final = Path(__file__).resolve().parent
-ROOT: Final = HERE.parent.parent
 
 
 class Binary(NamedTuple):
@@ -62,70 +60,43 @@ def main() -> int:
 
 def _tried(name: str, options: argparse.Namespace) -> bool:
     """Install and test one host and say what came of it; False only if its tests failed."""
-    begun = time.monotonic()
-    try:
-        place, version = _installed(name, options)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        print(f"{name}: cannot be installed: {_end(str(error))}", flush=True)
-        return True
-    installed = time.monotonic()
-    environment = {
-        "HOST_TEST_BINARY": str(place / "node_modules" / ".bin" / HOSTS[name].command),
-        "HOST_TEST_VERSION": version,
-        "HOST_TEST_UPDATE": "1" if options.update else "",
-    }
+    place = (options.cache / name).resolve()
     tests = [sys.executable, "-m", "pytest", *PYTEST, str(HERE / f"test_{name}.py")]
-    ok, said = _ran(tests, options.seconds, environment)
-    took = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
-    print(f"{name} {version}: {'passed' if ok else 'failed'} ({_end(said)}; {took})", flush=True)
-    if not ok:
-        print(said, flush=True)
-    return ok
+    return tried(
+        name,
+        lambda: _installed(name, place, options),
+        lambda: ran(
+            tests,
+            options.seconds,
+            HOST_TEST_BINARY=str(place / "node_modules" / ".bin" / HOSTS[name].command),
+            HOST_TEST_VERSION=_version(name, place),
+            HOST_TEST_UPDATE="1" if options.update else "",
+        ),
+    )
 
 
-def _installed(name: str, options: argparse.Namespace) -> tuple[Path, str]:
-    """The directory that a host is installed in, and its version.
+def _installed(name: str, place: Path, options: argparse.Namespace) -> str:
+    """The version of a host, which is installed where it is not there.
 
     Raises:
-        ValueError: npm is not there, or cannot install it; says why.
+        NotInstalledError: npm is not there, or cannot install it; says why.
     """
-    place = (options.cache / name).resolve()
-    about = place / "node_modules" / HOSTS[name].package / "package.json"
-    if options.latest or not about.is_file():
+    if options.latest or not _about(name, place).is_file():
         npm = shutil.which("npm")
         if npm is None:
-            raise ValueError("npm is not installed")
+            raise NotInstalledError("npm is not installed")
         place.mkdir(parents=True, exist_ok=True)
-        install = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(place), f"{HOSTS[name].package}@latest"]
-        ok, said = _ran(install, options.seconds, {})
-        if not ok:
-            raise ValueError(said)
-    return place, str(json.loads(about.read_text(encoding="utf-8"))["version"])
+        package = f"{HOSTS[name].package}@latest"
+        install([npm, "install", "--no-audit", "--no-fund", "--prefix", str(place), package], options.seconds)
+    return _version(name, place)
 
 
-def _ran(command: list[str], seconds: float, environment: dict[str, str]) -> tuple[bool, str]:
-    """Whether a command succeeded within its time, and all that it printed."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return False, f"took longer than {seconds:.0f} s"
-    return done.returncode == 0, done.stdout
+def _about(name: str, place: Path) -> Path:
+    return place / "node_modules" / HOSTS[name].package / "package.json"
 
 
-def _end(said: str) -> str:
-    """The last line that says something, without its decoration."""
-    lines = [line.strip("= ") for line in said.splitlines() if line.strip("= ")]
-    return lines[-1][-200:] if lines else "nothing was said"
+def _version(name: str, place: Path) -> str:
+    return str(json.loads(_about(name, place).read_text(encoding="utf-8"))["version"])
 
 
 if __name__ == "__main__":

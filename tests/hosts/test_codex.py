@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TRANSCRIPTS = ROOT / "tests" / "waggle" / "traces" / "codex"
 KEPT = ("id", "cwd", "cli_version", "model", "type", "role", "content", "name", "arguments", "call_id", "output")
 
-pytestmark = pytest.mark.skipif(not BINARY, reason="run by tests/hosts/run.py")
+pytestmark = pytest.mark.skipif(not BINARY, reason="run by make test-hosts")
 
 CONFIG = """\
 model = "gpt-5.5"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(not BINARY, reason="run by tests/hosts/run.py")
+pytestmark = pytest.mark.skipif(not BINARY, reason="run by make test-hosts")
 
 
 def written(parts: list[dict[str, Any]] | None) -> bytes:

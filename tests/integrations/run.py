@@ -1,6 +1,6 @@
 """Runs each framework's tests against its current release, in an environment of its own: their needs conflict.
 
-``python tests/integrations/run.py [NAME...]``; see ``--help``. Prints a line for each framework as it is done, and
+``python -m tests.integrations.run [NAME...]``; see ``--help``. Prints a line for each framework as it is done, and
 exits with 1 if any that could be installed failed. An environment is kept for as long as what it is made from does not
 change; the tests run on this checkout, whichever one made the environment. uv makes them, from where pip would install.
 
@@ -17,13 +17,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.runs import ROOT, install, ran, tried
+
 HERE: Final = Path(__file__).resolve().parent
-ROOT: Final = HERE.parent.parent
 
 
 class Framework(NamedTuple):
@@ -71,10 +71,6 @@ FROM_PIP: Final = {
 }
 
 
-class _FailedError(Exception):
-    """A framework cannot be installed; what uv says."""
-
-
 def main() -> int:
     """Run the tests of the frameworks asked for; 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -97,40 +93,30 @@ def main() -> int:
 
 def _tried(name: str, cache: Path, seconds: float) -> bool:
     """Install and test one framework and say what came of it; False only if its tests failed."""
-    begun = time.monotonic()
-    try:
-        python = _installed(name, cache, seconds)
-        version = _version(python, name)
-    except (_FailedError, OSError, subprocess.SubprocessError) as error:
-        print(f"{name}: cannot be installed: {_end(str(error))}", flush=True)
-        return True
-    installed = time.monotonic()
     tests = [str(HERE / f"test_{test}.py") for test in FRAMEWORKS[name].tests or (name,)]
-    ok, said = _ran([str(python), "-m", "pytest", *PYTEST, *tests], seconds, **_compiled_in(cache / name))
-    took = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
-    print(f"{name} {version}: {'passed' if ok else 'failed'} ({_summed(said)}; {took})", flush=True)
-    if not ok:
-        print(said, flush=True)
-    return ok
+    python = cache / name / "bin" / "python"
+
+    def prepare() -> str:
+        _install(name, cache / name, seconds)
+        return _version(python, name)
+
+    run = [str(python), "-m", "pytest", *PYTEST, *tests]
+    return tried(name, prepare, lambda: ran(run, seconds, **_compiled_in(cache / name)))
 
 
-def _installed(name: str, cache: Path, seconds: float) -> Path:
-    """The interpreter of a framework's environment, which is made where there is none or where it is an old one."""
-    place = cache / name
+def _install(name: str, place: Path, seconds: float) -> None:
+    """Make a framework's environment where there is none or where it is an old one."""
     python, stamp = place / "bin" / "python", place / "installed"
     wanted = [*COMMON, *FRAMEWORKS[name].packages]
     made_from = "\n".join([sys.version, *wanted, (ROOT / "pyproject.toml").read_text(encoding="utf-8")])
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == made_from:
-        return python
+        return
     shutil.rmtree(place, ignore_errors=True)
     uv = [sys.executable, "-m", "uv", "--quiet"]
-    install = [*uv, "pip", "install", "--python", str(python), "-e", str(ROOT), *wanted]
-    for command in ([*uv, "venv", "--python", sys.executable, str(place)], install):
-        ok, said = _ran(command, seconds, **uv_settings(_pip_settings()))
-        if not ok:
-            raise _FailedError(said)
+    packages = [*uv, "pip", "install", "--python", str(python), "-e", str(ROOT), *wanted]
+    for command in ([*uv, "venv", "--python", sys.executable, str(place)], packages):
+        install(command, seconds, **uv_settings(_pip_settings()))
     stamp.write_text(made_from, encoding="utf-8")
-    return python
 
 
 def _compiled_in(place: Path) -> dict[str, str]:
@@ -140,7 +126,7 @@ def _compiled_in(place: Path) -> dict[str, str]:
 
 def _pip_settings() -> str:
     """What ``pip config list`` says here; nothing where there is no pip."""
-    ok, said = _ran([sys.executable, "-m", "pip", "config", "list"], 60)
+    ok, said = ran([sys.executable, "-m", "pip", "config", "list"], 60)
     return said if ok else ""
 
 
@@ -170,38 +156,6 @@ def _version(python: Path, name: str) -> str:
     return subprocess.run(
         [str(python), "-c", ask], check=True, capture_output=True, text=True, timeout=60
     ).stdout.strip()
-
-
-def _ran(command: list[str], seconds: float, **variables: str) -> tuple[bool, str]:
-    """Whether a command succeeded within its time, and all that it printed."""
-    own = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-    try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=own,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return False, f"took longer than {seconds:.0f} s"
-    return done.returncode == 0, done.stdout
-
-
-def _summed(said: str) -> str:
-    """The line in which pytest counts, which warnings may follow."""
-    counts = [line for line in said.splitlines() if re.search(r"\d (passed|failed|error)", line)]
-    return _end(counts[-1] if counts else said)
-
-
-def _end(said: str) -> str:
-    """The last line that says something, without its decoration."""
-    lines = [line.strip("= ") for line in said.splitlines() if line.strip("= ")]
-    return lines[-1][-200:] if lines else "nothing was said"
 
 
 if __name__ == "__main__":

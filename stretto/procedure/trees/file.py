@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from stretto._defaults import TREE_DEEPEST, TREE_MAX_CALLS
+from stretto.contents import field_path
 from stretto.errors import ProcedureError
+from stretto.forms import Form, first_fault
 from stretto.procedure.trees.actions import read_action
 from stretto.procedure.trees.model import STOP, VERSION, Check, Leaf, Provenance, Split, TreeProcedure
 from stretto.procedure.trees.symbols import spaced
 from waggle import files, jsonvalue
-from waggle.values import show_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,18 +34,14 @@ _Count = Annotated[int, Field(ge=0, le=_LARGEST)]
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class ProvenanceForm(_Form):
+class ProvenanceForm(Form):
     """Where a procedure comes from."""
 
     sources: list[str] = Field(default_factory=list)
     training_tasks: _Count = 0
 
 
-class CheckForm(_Form):
+class CheckForm(Form):
     """How an outcome is looked at."""
 
     phrase: _Text
@@ -53,7 +50,7 @@ class CheckForm(_Form):
     lacks: list[str] = Field(default_factory=list)
 
 
-class TreesForm(_Form):
+class TreesForm(Form):
     """The file, but for the nodes of trees, which are read by hand: they may be deeper than a form can be."""
 
     stretto_procedure: Literal[1]
@@ -92,10 +89,9 @@ def trees_from_json(value: JsonValue, path: str = "") -> TreeProcedure:
     try:
         return _procedure(TreesForm.model_validate(value))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ProcedureError(path, f"${show_path(first['loc'])}", str(first["msg"])) from None
+        raise ProcedureError(path, *first_fault(error, value)) from None
     except _Fault as fault:
-        raise ProcedureError(path, f"${show_path(fault.at)}", fault.problem) from None
+        raise ProcedureError(path, field_path(fault.at), fault.problem) from None
 
 
 def _procedure(form: TreesForm) -> TreeProcedure:

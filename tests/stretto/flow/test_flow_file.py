@@ -297,12 +297,12 @@ def test_an_edited_file_cannot_make_a_flow_look_up_what_its_manifest_does_not_ca
 @pytest.mark.parametrize(
     ("data", "match"),
     [
-        (b"", "not a flow file"),
-        (b"{", "not a flow file"),
+        (b"", "is no JSON"),
+        (b"{", "is no JSON"),
         (b"[]", "expected an object"),
-        (b'{"stretto_flow": NaN}', "not a flow file"),
-        (b"[" * 100_000, "not a flow file"),
-        (b"\xff\xfe", "not a flow file"),
+        (b'{"stretto_flow": NaN}', "is no JSON"),
+        (b"[" * 100_000, "is no JSON"),
+        (b"\xff\xfe", "is no JSON"),
         (b'{"stretto_flow": 1}', "missing"),
     ],
 )

@@ -211,7 +211,7 @@ def test_a_manifest_that_is_not_valid_is_one_error_with_its_place(
 def test_a_manifest_that_is_no_json_is_one_error(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "m.json"
     path.write_bytes(data)
-    with pytest.raises(ManifestError, match=r"m\.json: expected a manifest in JSON"):
+    with pytest.raises(ManifestError, match=r"m\.json: is no JSON"):
         read_manifest(path)
     with pytest.raises(ManifestError, match="cannot be read"):
         read_manifest(tmp_path / "none.json")

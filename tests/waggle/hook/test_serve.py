@@ -241,7 +241,7 @@ def test_one_token_is_made_however_many_ask_for_it_first(tmp_path: Path) -> None
 
 def test_the_token_is_in_no_line_that_other_users_see(home: Path) -> None:
     if not Path("/proc/self/cmdline").exists():
-        pytest.skip("needs /proc")
+        pytest.skip("looks at the command line and environment of a process in /proc, which only Linux has")
     with serving() as server:
         token = find_token(home / "hook")
         assert token

@@ -68,7 +68,7 @@ def test_twenty_hooks_at_once_start_one_keeper_and_lose_no_call(home: Path, tmp_
     assert len(journal.read()) == 40
 
 
-@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="finds the keeper in /proc")
+@pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="finds the keeper in /proc, which only Linux has")
 def test_a_keeper_that_was_killed_is_replaced_and_nothing_is_lost(home: Path, tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")
     events = lessons(root)

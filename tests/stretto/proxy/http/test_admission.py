@@ -137,7 +137,7 @@ def test_a_token_that_others_can_read_is_used_and_told(tmp_path: Path) -> None:
 
 def test_no_option_takes_a_token_and_none_is_in_the_process_list_or_handed_to_the_server(tmp_path: Path) -> None:
     if not Path("/proc/self/cmdline").exists():
-        pytest.skip("needs /proc")
+        pytest.skip("looks at command lines and environments in /proc, which only Linux has")
     token = tmp_path / "token"
     token.write_text("open-sesame-1234", encoding="utf-8")
     token.chmod(0o600)

@@ -411,7 +411,7 @@ def test_a_host_that_leaves_while_a_call_is_open_ends_the_session_in_time() -> N
 
 def test_no_descriptor_is_left() -> None:
     if not os.path.exists("/proc/self/fd"):  # noqa: PTH110 - a look at the system
-        pytest.skip("needs /proc")
+        pytest.skip("counts descriptors in /proc, which only Linux has")
     with Web(shop) as web:
         for _ in range(3):
             with session(web.url) as host:
