@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stretto.sessions.episode import Event
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["MANIFEST", "OPTIONS", "Run", "World", "demonstrations", "practise", "run_in", "ticket_of_task"]
+__all__ = ["MANIFEST", "OPTIONS", "Run", "World", "demonstrations", "practise", "run_in"]
 
 _READS: Final = ("check_status", "get_bills", "get_customer", "get_line")
 _WRITES: Final = ("enable_roaming", "pay_bill", "refuel", "resume_line", "transfer")
@@ -144,11 +144,6 @@ class World:
 
     def _is_paid(self) -> bool:
         return all(bill["status"] == "paid" for bill in self.bills)
-
-
-def ticket_of_task(task: int) -> str:
-    """The ticket of a task."""
-    return World(task).ticket
 
 
 def _expert(world: World, random: Random) -> Iterator[tuple[str, JsonObject]]:

@@ -17,9 +17,8 @@ from stretto.compiler.paper import Result
 from stretto.compiler.reading import read_recorded
 from stretto.compiler.settings import CompilerSettings
 from stretto.compiler.subclusters import divide
-from stretto.procedure.file import dump_procedure
+from stretto.procedure.file import write_procedure
 from stretto.sessions.corpus import open_corpus
-from waggle import files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +46,7 @@ def compile_shipped(examples: Path, to: Path) -> tuple[Compilation, Compilation]
     origin = Origin("cancel-last-order", version=stretto.__version__, contracts=shop.contracts)
     made = compile_traces("cancel-last-order", shop.traces, shop.tools, CompilerSettings(), origin=origin)
     if made.procedure is not None:
-        files.replace(to / "cancel-last-order.procedure.json", dump_procedure(made.procedure))
+        write_procedure(to / "cancel-last-order.procedure.json", made.procedure)
     retail = read_recorded(open_corpus(examples / "flows" / "retail-learn.jsonl.gz"), trust=True)
     part = next(each for each in divide([retail.traces]) if each.signature == _REFUSED)
     chosen = [trace for trace in retail.traces if trace.id in part.traces]

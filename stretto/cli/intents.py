@@ -27,7 +27,8 @@ from stretto.compiler.reading import read_recorded
 from stretto.compiler.requests import SUFFIX as REQUESTS
 from stretto.compiler.requests import dump_requests, index_of, requests_of
 from stretto.compiler.settings import CompilerSettings
-from stretto.procedure.file import dump_procedure
+from stretto.compiler.subclusters import twins
+from stretto.procedure.file import write_procedure
 from waggle import _render, files
 from waggle.cli.place import counted
 
@@ -269,7 +270,7 @@ def compile_procedures(
             done(1)
     for each in made:
         if each.procedure is not None and not dry_run:
-            files.replace(places[each.name], dump_procedure(each.procedure))
+            write_procedure(places[each.name], each.procedure)
     if not dry_run:
         written = {each.name: index_of(each) for each in made}
         for intent in found.intents if requests else ():
@@ -307,8 +308,13 @@ def compiled_json(
         "below_support": [intent.name for intent in found.below_support],
         "intents": [_compilation_json(each, places[each.name]) for each in made],
         "refused": dict(sorted(_refused(made).items())),
+        "twins": [list(names) for names in _twins(made)],
         "warnings": list(read.warnings),
     }
+
+
+def _twins(made: list[Compilation]) -> tuple[tuple[str, ...], ...]:
+    return twins({each.name: each.procedure for each in made if each.procedure is not None})
 
 
 def _refused(made: list[Compilation]) -> dict[str, JsonValue]:
@@ -349,6 +355,8 @@ def _compiled_text(read: Reading, found: Discovery, made: list[Compilation], pla
     for each in made:
         lines += ["", f"{_render.plain(each.name)}: {each.outcome} ({counted(len(each.traces), 'session')})"]
         lines += [f"  {line}" for line in _about(each, places[each.name])]
+    for names in _twins(made):
+        lines += ["", _render.plain(f"{', '.join(names)}: these procedures do the same; one of them is enough")]
     return "\n".join(lines)
 
 

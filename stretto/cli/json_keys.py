@@ -149,7 +149,8 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "intents[].left_out.wrong": "those in which it would make another call",
         "intents[].warnings[]": "for people",
         "refused.*": "how many intents were refused, by code",
-        "warnings[]": "what was left out of the sessions",
+        "twins[][]": "names of intents whose procedures do the same",
+        "warnings[]": "what was left out of the sessions, and what is not known of tools",
     },
     "intents": {
         "traces": "sessions read",
@@ -165,7 +166,7 @@ JSON_KEYS: Final[dict[str, dict[str, str]]] = {
         "branch_candidates[].without": "name of the other",
         "split": "sessions that were parted, since they mixed two wishes",
         "copies": "sessions left out, since another has the same content",
-        "warnings[]": "what was left out of the sessions",
+        "warnings[]": "what was left out of the sessions, and what is not known of tools",
     },
     "merge": {
         "dry_run": "whether nothing was written",

@@ -127,11 +127,6 @@ class Binding:
     suspects: tuple[Source, ...] = ()
     reasons: tuple[str, ...] = ()
 
-    @property
-    def is_consensus(self) -> bool:
-        """Whether several sources have to agree."""
-        return len(self.sources) > 1
-
 
 class RepeatKind(StrEnum):
     """How a step is made several times."""

@@ -141,6 +141,7 @@ def read_recorded(
             *named.warnings,
             *(f"{count} of {len(held)} sessions left out: {problem}" for problem, count in sorted(left_out.items())),
             *_unused(declared, tools),
+            *_unknown(tools),
         ),
     )
 
@@ -209,6 +210,15 @@ def _unused(declared: Declared, tools: Mapping[str, _Tool]) -> Iterator[str]:
     used = {declared.name_of(name, tool.raw.server, tool.raw.name) for name, tool in tools.items()}
     for name in sorted(set(declared.tools) - used):
         yield f"{name} is declared, and no session calls it"
+
+
+def _unknown(tools: Mapping[str, _Tool]) -> Iterator[str]:
+    unknown = sum(tool.effect is Effect.UNKNOWN and tool.declared.effect is None for tool in tools.values())
+    if unknown:
+        yield (
+            f"it is not known what {unknown} of {len(tools)} tools do, so each counts as one that changes something "
+            "for good: declare them, or trust the servers"
+        )
 
 
 # --- sessions -----------------------------------------------------------------------------------------------------

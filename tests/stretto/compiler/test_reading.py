@@ -188,7 +188,7 @@ def test_what_is_declared_reaches_calls_schemas_links_and_names() -> None:
     assert found.tools.of("till.pay").sessions == {"token"}
     assert found.tools.of("tools.docs").secrets == {"key"}
     assert found.tools.links == {(("tools.docs", "$.t"), ("till.pay", "$.token"))}
-    assert found.warnings == ("nobody is declared, and no session calls it",)
+    assert found.warnings[0] == "nobody is declared, and no session calls it"
 
 
 def test_aliases_that_hide_what_is_done_are_refused() -> None:
@@ -226,6 +226,10 @@ def test_sessions_of_which_nothing_can_be_made_again_are_left_out_and_counted() 
         "1 of 5 sessions left out: arguments were not recorded",
         "1 of 5 sessions left out: nothing is called",
         "1 of 5 sessions left out: they did not reach their goal",
+        (
+            "it is not known what 1 of 1 tools do, so each counts as one that changes something for good: "
+            "declare them, or trust the servers"
+        ),
     )
     assert len(read(whole, recorded(User("y"), calls(("a", {})), id="f", reward=0.0), failed=True).traces) == 2
 
