@@ -6,7 +6,6 @@ Not responsible for the form that a value should have (`stretto.forms`).
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING, Final
 
 from waggle import files, jsonvalue
@@ -80,6 +79,8 @@ def read_written(path: Path, limit: int, raises: type[FileError]) -> object:
     data = read_bytes(path, limit, raises)
     if path.suffix.lower() == ".json":
         return read_json(data, str(path), raises)
+    import tomllib  # noqa: PLC0415 - the proxy reads manifests and flows, which are JSON
+
     try:
         return tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
