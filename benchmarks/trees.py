@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.tree_world import MANIFEST, OPTIONS, demonstrations, practise, run_in
-from stretto.errors import UsageError
+from stretto._defaults import TREE_FOLDS
 from stretto.procedure.trees.demonstrations import is_solo
 from stretto.procedure.trees.fitting import FitOptions, fit_trees, self_train
-from stretto.procedure.trees.paper import TreeResult, replay_trees
+from stretto.procedure.trees.held_out import replay_held_out
+from stretto.procedure.trees.paper import TreeResult
 from stretto.sessions.corpus import open_corpus
 from stretto.sessions.episode import User
 from stretto.sessions.manifest import Manifest
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _TRACES: Final = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "traces"
-_FOLDS: Final = 5
 _TEST_TASKS: Final = range(10_000, 10_200)
 
 #: Files of sessions in which one text is followed by calls, and those whose user texts were written beforehand.
@@ -64,27 +64,11 @@ def _domains(traces: Path) -> dict[str, tuple[list[Episode], Manifest]]:
     return dict(sorted(found.items()))
 
 
-def _replayed(episodes: Sequence[Episode], manifest: Manifest, options: FitOptions) -> Counter[TreeResult]:
-    """Each session replayed under a procedure that has not seen its task."""
-    part = {task: number % _FOLDS for number, task in enumerate(sorted({each.task for each in episodes}))}
-    results: Counter[TreeResult] = Counter()
-    for fold in sorted(set(part.values())):
-        learned = [episode for episode in episodes if part[episode.task] != fold]
-        held_out = [episode for episode in episodes if part[episode.task] == fold]
-        try:
-            procedure = fit_trees(learned, manifest, options).procedure
-        except UsageError:  # one task alone, or no session that serves: nothing is done
-            results[TreeResult.SHORT] += len(held_out)
-            continue
-        results.update(replay_trees(procedure, episode).result for episode in held_out)
-    return results
-
-
 def _recorded(traces: Path) -> Iterator[list[str]]:
     for domain, (episodes, manifest) in _domains(traces).items():
         tasks = len({episode.task for episode in episodes})
         for name, options in _OPTIONS.items():
-            results = _replayed(episodes, manifest, options)
+            results = replay_held_out(episodes, manifest, options).results
             shares = [f"{results[result] / len(episodes):.0%}" for result in TreeResult]
             yield [domain, str(len(episodes)), str(tasks), name, *shares]
 
@@ -130,7 +114,7 @@ def main() -> int:
     options = parser.parse_args()
     if (options.traces / _SOLO).is_file():
         _print(
-            f"Recorded sessions, {_FOLDS} parts by task, on paper (bfcl: all of the user's texts are the ticket)",
+            f"Recorded sessions, {TREE_FOLDS} parts by task, on paper (bfcl: all of the user's texts are the ticket)",
             ["domain", "sessions", "tasks", "fitted", *TreeResult],
             _recorded(options.traces),
         )

@@ -32,6 +32,7 @@ _HOMES: Final = {
     "doctor": "upkeep",
     "drift": "checking.watch_drift",
     "evaluate": "tuning.evaluate_logs",
+    "fit-procedure": "fitting.fit_procedure",
     "flow-diff": "reviewing",
     "flow-show": "reviewing",
     "init": "hosting",

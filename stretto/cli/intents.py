@@ -92,18 +92,7 @@ class Asked:
 
 
 _OPTIONS: Final[Mapping[str, Option]] = {
-    "tools": click.option(
-        "--tools",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="What you say of the tools, in TOML: effects, names, secrets. Default: nothing is known.",
-    ),
-    "trust": click.option(
-        "--trust-servers",
-        "trust",
-        is_flag=True,
-        help="Believe the servers where --tools says nothing: what they call a read, reads. Default: it is unknown.",
-    ),
+    **session_options.KNOWN,
     "failed": click.option("--failed", is_flag=True, help="Take sessions, too, that did not reach their goal."),
     "embedder": click.option(
         "--embedder",
@@ -128,16 +117,8 @@ _OPTIONS: Final[Mapping[str, Option]] = {
 }
 
 
-def _given(sources: Sources, traces: Path | None) -> Sources:
-    if traces is None:
-        return sources
-    if sources.sessions is not None:
-        raise click.UsageError(f"{traces} and --sessions {sources.sessions}: give one of them")
-    return replace(sources, sessions=traces)
-
-
 @click.command("intents")
-@click.argument("traces", type=click.Path(path_type=Path), required=False)
+@session_options.traces
 @session_options.sources(files=False)
 @options.gathered("asked", Asked, _OPTIONS)
 @options.as_json
@@ -146,7 +127,7 @@ def find_intents(*, traces: Path | None, sources: Sources, asked: Asked, as_json
 
     TRACES is a directory or a file of recorded sessions, as --sessions. Needs the extra `compiler`.
     """
-    read = asked.read(_given(sources, traces))
+    read = asked.read(session_options.given(sources, traces))
     found = discover(read.traces, asked.embeds(), asked.settings, join=asked.join)
     if as_json:
         _render.document(
@@ -218,7 +199,7 @@ _EXAMPLE: Final = 60
 
 
 @click.command("compile-procedure")
-@click.argument("traces", type=click.Path(path_type=Path), required=False)
+@session_options.traces
 @session_options.sources(files=False)
 @options.gathered("asked", Asked, _OPTIONS)
 @click.option("--intent", "only", multiple=True, metavar="NAME", help="Compile only this one; once for each.")
@@ -253,7 +234,7 @@ def compile_procedures(
     TRACES is a directory or a file of recorded sessions, as --sessions. Each procedure is NAME.procedure.json in DIR.
     Needs the extra `compiler`. The exit code is 1 when something was refused.
     """
-    read = asked.read(_given(sources, traces))
+    read = asked.read(session_options.given(sources, traces))
     found = discover(read.traces, asked.embeds(), asked.settings, join=asked.join)
     chosen = [intent for intent in found.supported if not only or intent.name in only]
     if unknown := set(only) - {intent.name for intent in found.supported}:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,8 @@ import click
 import stretto
 from stretto._defaults import EXIT_INTERRUPTED, EXIT_OK, EXIT_PROBLEMS, EXIT_STORE, EXIT_USAGE
 from stretto.cli.given_servers import given_servers
+from stretto.cli.given_values import pair, values
+from stretto.compiler.reading import raw_tool
 from stretto.errors import UsageError
 from stretto.procedure.file import digest_of, read_any
 from stretto.procedure.graph import Procedure
@@ -217,14 +219,14 @@ def _command(
     asked = _Asked(
         path,
         procedure,
-        {**_file_inputs(inputs), **_values(given, "--input")},
+        {**_file_inputs(inputs), **values(given, "--input")},
         ticket,
         _servers(command, more, procedure),
-        dict(_pair(each, "--secret") for each in secrets),
+        dict(pair(each, "--secret") for each in secrets),
         journal,
         None if no_person else TerminalPerson(),
         not_made,
-        _values(made, "--made"),
+        values(made, "--made"),
         changed,
         timeout,
     )
@@ -261,30 +263,21 @@ def _told(servers: Servers) -> Any:
 
     async def call(make: Make) -> Done:
         _render.note(f"{make.tool} {json.dumps(make.args) if not make.changes else '(changes something)'}"[:_LINE])
-        return await servers.call(make)
+        return await servers.call(_at_server(make, servers))
 
     return call
 
 
+def _at_server(make: Make, servers: Servers) -> Make:
+    """A call of a tree, which names tools as recordings do, with the server where an agent had several."""
+    raw = raw_tool(make.tool)
+    listed = {key.partition("/")[2] for key in servers.contracts}
+    if make.server or not raw.server or make.tool in listed:
+        return make
+    return replace(make, server=raw.server, tool=raw.name)
+
+
 _LINE: Final = 200
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise click.UsageError(f"{option} {text!r}: expected NAME=VALUE")
-    return name, value
-
-
-def _values(given: Sequence[str], option: str) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
-    for each in given:
-        name, text = _pair(each, option)
-        try:
-            found[name] = jsonvalue.loads(text)
-        except ValueError:
-            found[name] = text
-    return found
 
 
 def _file_inputs(path: Path | None) -> JsonObject:
@@ -328,6 +321,11 @@ def _ran_text(ran: Ran) -> str:
         lines.append(
             _render.plain(f"stopped at {ran.escalation.node}: {ran.escalation.reason}: {ran.escalation.observed}")
         )
+    elif ran.check is not None:
+        lines.append(_render.plain(f"checked with {ran.check[0]}: {' '.join(ran.check[1].split())[:_LINE]}"))
+    elif ran.verdict is Verdict.HAND_BACK:
+        lines.append("nothing was there to check it with")
+    if ran.verdict is Verdict.HAND_BACK:
         done = [make.tool for make, each in ran.calls if each.ok]
         lines.append("done before: " + (", ".join(done) or "nothing"))
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from stretto.cli.options import Option
 
-__all__ = ["Part", "Sources", "part", "rest", "sources"]
+__all__ = ["KNOWN", "Part", "Sources", "given", "part", "rest", "sources", "traces"]
 
 _FILE: Final = click.Path(path_type=Path)
 
@@ -101,6 +101,40 @@ def sources(*, files: bool = True, results_only: bool = False) -> Option:
     """
     chosen = _RESULTS if results_only else _SESSIONS
     return gathered("sources", _sources, {name: each for name, each in chosen.items() if files or name != "more"})
+
+
+#: TRACES, sessions without an option before them; `given` puts them where ``--sessions`` are.
+traces = click.argument("traces", type=_FILE, required=False)
+
+
+def given(sources: Sources, traces: Path | None) -> Sources:
+    """The sources with what stands in the place of TRACES.
+
+    Raises:
+        UsageError: there are sessions after ``--sessions``, too.
+    """
+    if traces is None:
+        return sources
+    if sources.sessions is not None:
+        raise click.UsageError(f"{traces} and --sessions {sources.sessions}: give one of them")
+    return replace(sources, sessions=traces)
+
+
+#: What is known of the tools of sessions that are compiled.
+KNOWN: Final[Mapping[str, Option]] = {
+    "tools": click.option(
+        "--tools",
+        type=_FILE,
+        metavar="FILE",
+        help="What you say of the tools, in TOML: effects, names, secrets. Default: nothing is known.",
+    ),
+    "trust": click.option(
+        "--trust-servers",
+        "trust",
+        is_flag=True,
+        help="Believe the servers where --tools says nothing: what they call a read, reads. Default: it is unknown.",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from stretto.compiler.schemas import Tools, ToolSchema
 from stretto.procedure.contracts import contract, contract_key
 from stretto.sessions.episode import Assistant, ToolResult, User
 from stretto.sessions.listing import contract_of
+from stretto.sessions.manifest import Manifest
 from stretto.sessions.qualified import SEPARATOR, server_of
 from waggle import jsonvalue
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from stretto.sessions.manifest import Kind
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Reading", "raw_tool", "read_recorded", "value_of_result"]
+__all__ = ["KnownTools", "Reading", "known_tools", "raw_tool", "read_recorded", "value_of_result"]
 
 #: How hosts of several MCP servers name a tool.
 _OF_HOST: Final = re.compile(r"mcp__(.+?)__(.+)")
@@ -48,6 +49,7 @@ _EFFECTS: Final[Mapping[Kind, Effect]] = {
     "write": Effect.IRREVERSIBLE,
     "generic": Effect.UNKNOWN,
 }
+_KINDS: Final[Mapping[Effect, Kind]] = {Effect.READ: "read", Effect.UNKNOWN: "generic"}
 _WORSE: Final[tuple[Kind, ...]] = ("read", "write", "generic")
 
 #: JSON in a text in JSON in a text: so often a result is read.
@@ -143,6 +145,32 @@ def read_recorded(
             *_unused(declared, tools),
             *_unknown(tools),
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTools:
+    """What is known of the tools that sessions call, for what asks only which of them read.
+
+    Attributes:
+        manifest: by recorded name: ``generic`` where an effect is not known.
+        secrets: arguments that hold credentials, by tool; tools without any are left out.
+        warnings: for people.
+    """
+
+    manifest: Manifest
+    secrets: Mapping[str, tuple[str, ...]]
+    warnings: tuple[str, ...]
+
+
+def known_tools(sessions: Iterable[Recorded], declared: Declared | None = None, *, trust: bool = False) -> KnownTools:
+    """What is known of the tools of recorded sessions, by the same rules as `read_recorded`; its arguments, too."""
+    declared = declared or Declared()
+    tools = _tools([*sessions], declared, trust=trust)
+    return KnownTools(
+        Manifest(tools={name: _KINDS.get(tool.effect, "write") for name, tool in tools.items()}),
+        {name: tool.declared.secrets for name, tool in tools.items() if tool.declared.secrets},
+        (*_unused(declared, tools), *_unknown(tools)),
     )
 
 

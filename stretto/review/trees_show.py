@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SiteShown", "TreesShown", "actions_of", "show_trees", "tools_of", "trees_json", "trees_page"]
 
 _FALLBACK: Final = "any other"
-_TOP: Final = 5  # actions of a site that the page lists
+_TOP: Final = 5  # actions and features of a site that the page lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def trees_page(shown: TreesShown) -> list[Block]:
         ),
         Heading(2, ("Decisions",)),
         Table(
-            ("after", "questions", "what is done there, how often it was"),
-            tuple(((Data(each.site),), (str(each.questions),), _actions(each)) for each in shown.sites),
+            ("after", "questions", "asked for", "what is done there, how often it was"),
+            tuple(((Data(each.site),), (str(each.questions),), _asked(each), _actions(each)) for each in shown.sites),
         ),
         *_checks(procedure),
     ]
@@ -178,10 +178,16 @@ def _names(names: Iterable[str], without: str = "none") -> Line:
     return joined((Data(each),) for each in names) or ((without,) if without else ())
 
 
+def _asked(site: SiteShown) -> Line:
+    return _first(joined((Data(feature),) for feature in site.features[:_TOP]), len(site.features)) or ("nothing",)
+
+
 def _actions(site: SiteShown) -> Line:
-    listed = joined((Data(action), f" {number:,}") for action, number in site.actions[:_TOP])
-    left = len(site.actions) - _TOP
-    return (*listed, f", and {left} more") if left > 0 else listed
+    return _first(joined((Data(action), f" {number:,}") for action, number in site.actions[:_TOP]), len(site.actions))
+
+
+def _first(listed: Line, whole: int) -> Line:
+    return (*listed, f", and {whole - _TOP} more") if whole > _TOP else listed
 
 
 def _checks(procedure: TreeProcedure) -> Iterator[Block]:

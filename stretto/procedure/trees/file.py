@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from stretto._defaults import TREE_DEEPEST, TREE_MAX_CALLS
 from stretto.contents import field_path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stretto.procedure.trees.model import Node
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["dump_trees", "trees_from_json", "trees_to_json", "write_trees"]
+__all__ = ["checks_from_json", "dump_trees", "trees_from_json", "trees_to_json", "write_trees"]
 
 _INDENT: Final = 1
 _LARGEST: Final = 2**53  # the largest whole number that every reader of JSON keeps exact
@@ -113,12 +113,24 @@ def _procedure(form: TreesForm) -> TreeProcedure:
         reader.node(form.fallback, ("fallback",)),
         tuple(form.reads),
         tuple(form.vocab),
-        tuple(Check(each.phrase, each.probe, tuple(each.contains), tuple(each.lacks)) for each in form.checks),
+        tuple(map(_check, form.checks)),
         form.handoff or "",
         form.handoff_arguments or {},
         form.max_calls,
         form.stop,
     )
+
+
+def checks_from_json(value: JsonValue, path: str = "") -> tuple[Check, ...]:
+    """Checks of outcomes from a list, as a tree procedure has it in ``checks``; raises as `trees_from_json`."""
+    try:
+        return tuple(map(_check, TypeAdapter(list[CheckForm]).validate_python(value)))
+    except ValidationError as error:
+        raise ProcedureError(path, *first_fault(error, value)) from None
+
+
+def _check(form: CheckForm) -> Check:
+    return Check(form.phrase, form.probe, tuple(form.contains), tuple(form.lacks))
 
 
 class _Nodes:

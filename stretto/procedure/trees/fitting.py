@@ -2,23 +2,27 @@
 
 Successful sessions are taken for demonstrations of what to do. At each place one decision tree is grown over the states
 in which something was done there, as deep as is best for tasks that it has not seen; its leaves are what was done, by
-count. That is the original's way; `FitOptions` has what else there is.
+count. That is the original's way; `FitOptions` has what else there is. A tree has no place for a secret: whatever reads
+as one goes into no procedure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from stretto._defaults import TREE_MAX_CALLS, TREE_SURE_CASES, TREE_WORD_SHARES
 from stretto.errors import UsageError
-from stretto.procedure.trees.actions import read_action
+from stretto.procedure.trees.actions import mapped, read_action
 from stretto.procedure.trees.demonstrations import decisions, demonstrated, is_solo, ticket_of
 from stretto.procedure.trees.growing import Growing, Row, choose_depth, counted, cut, voted
 from stretto.procedure.trees.model import STOP, Leaf, Provenance, Split, TreeProcedure
 from stretto.procedure.trees.state import words
+from stretto.procedure.trees.symbols import read_symbol
+from waggle.redact import MASK, is_masked, redact_text, redact_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,15 +75,16 @@ class Fitted:
 
     Attributes:
         procedure: the procedure.
-        sessions: that it was fitted on.
+        sessions: that it was fitted on, sorted by task and id.
         decisions: of them.
         actions: different ones.
-        left_out: sessions that do not serve, by why: ``failed``, ``not solo``, ``not sayable``.
+        left_out: how many sessions do not serve, by why: ``failed``; ``not solo``, nobody spoke before the first call
+            or somebody after it; ``secret``, a call has one as an argument; ``not sayable``, a call reads as no action.
         depths: of the tree at each site, as it was chosen.
     """
 
     procedure: TreeProcedure
-    sessions: int
+    sessions: tuple[Episode, ...]
     decisions: int
     actions: int
     left_out: Mapping[str, int]
@@ -116,12 +121,19 @@ def fit_trees(sessions: Iterable[Episode], manifest: Manifest, options: FitOptio
         except ValueError:  # an argument that reads as a symbol, or a tool whose name has a brace
             left_out["not sayable"] += 1
             continue
+        if any(_holds_secret(each.action, symbolic=options.symbolic) for each in taken):
+            left_out["secret"] += 1
+            continue
         fitted.append(episode)
         for each in taken:
-            rows.setdefault(each.site, []).append(Row(each.features, each.action, episode.task))
+            features = frozenset(feature for feature in each.features if not _says_secret(feature))
+            rows.setdefault(each.site, []).append(Row(features, each.action, episode.task))
     if not fitted:
         reasons = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "there is none"
-        raise UsageError(f"no session serves to fit trees: {reasons}")
+        raise UsageError(
+            f"no session serves to fit trees: {reasons}; one serves that reached its goal, and in which nobody spoke "
+            "after the first call"
+        )
     growings = {site: Growing(found) for site, found in sorted(rows.items())}
     depths = {site: choose_depth(growing) for site, growing in growings.items()}
     every = Counter(row.action for found in rows.values() for row in found)
@@ -140,7 +152,8 @@ def fit_trees(sessions: Iterable[Episode], manifest: Manifest, options: FitOptio
         max_calls=options.max_calls,
         stop=stop,
     )
-    return Fitted(procedure, len(fitted), every.total(), len(every), dict(sorted(left_out.items())), depths)
+    fitted.sort(key=lambda episode: (episode.task, episode.id))
+    return Fitted(procedure, tuple(fitted), every.total(), len(every), dict(sorted(left_out.items())), depths)
 
 
 def self_train(
@@ -218,9 +231,24 @@ def _decisions(
     )
 
 
+@lru_cache(maxsize=4096)
+def _holds_secret(action: str, *, symbolic: bool) -> bool:
+    """Whether an argument has a secret in it, or the place of one, as itself."""
+    arguments = dict(read_action(action, symbolic=symbolic).arguments)
+    plain = mapped(arguments, lambda _, text: "" if symbolic and read_symbol(text) is not None else text)
+    return is_masked(plain) or redact_value(plain) != plain
+
+
+@lru_cache(maxsize=65536)
+def _says_secret(feature: str) -> bool:
+    # Actions that were made have been looked at, and name the places of secrets.
+    return not feature.startswith("made ") and (is_masked(feature) or redact_text(feature) != feature)
+
+
 def _vocabulary(tickets: set[str]) -> tuple[str, ...]:
     """Words and pairs in a share of the tickets neither small nor large; a ticket of several sessions counts once."""
-    counts = Counter(word for ticket in tickets for word in set(words(ticket)))
+    plain = [redact_text(ticket).replace(MASK, "") for ticket in tickets]
+    counts = Counter(word for ticket in plain for word in set(words(ticket)))
     least, most = (share * len(tickets) for share in TREE_WORD_SHARES)
     return tuple(sorted(word for word, count in counts.items() if least <= count <= most))
 

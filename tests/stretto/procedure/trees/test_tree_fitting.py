@@ -17,6 +17,7 @@ from stretto.procedure.trees.model import Check, Leaf, Split
 from stretto.sessions.episode import User
 from stretto.sessions.manifest import Manifest
 from tests.stretto.procedure.trees.tree_runs import session
+from waggle.redact import MASK
 
 if TYPE_CHECKING:
     from stretto.procedure.trees.model import Node
@@ -130,7 +131,7 @@ def test_what_was_done_is_learned_with_where_values_came_from() -> None:
         ("me",),
     )
     assert tree.vocab == ("mine now", "now")
-    assert (fitted.sessions, fitted.decisions, fitted.actions, fitted.depths["look"]) == (30, 90, 4, 1)
+    assert (len(fitted.sessions), fitted.decisions, fitted.actions, fitted.depths["look"]) == (30, 90, 4, 1)
 
 
 def test_without_symbols_a_value_is_itself() -> None:
@@ -154,7 +155,30 @@ def test_sessions_that_do_not_serve_are_left_out_and_counted() -> None:
     for options in (FitOptions(), FitOptions(symbolic=False)):
         fitted = fit_trees([*SESSIONS, spoken, *odd, paying(99, on=True, reward=0.0)], SHOP, options)
         assert fitted.left_out == {"failed": 1, "not sayable": 3, "not solo": 1}
-        assert fitted.sessions == len(SESSIONS)
+        assert len(fitted.sessions) == len(SESSIONS)
+
+
+def test_no_secret_goes_into_a_procedure() -> None:
+    def signing_in(number: int, *, literal: bool) -> Episode:
+        token = f"tok-{number:04}-abcd"
+        passed: dict[str, Any] = {"token": "swordfish"} if literal else {"token": token}
+        return session(
+            "My password: swordfish, please pay",
+            ("look", {}, {"token": token, "note": "password=swordfish"}),
+            ("pay", passed, "Cookie: swordfish"),
+            task=f"t{number}",
+            name=f"s{number}{literal}",
+        )
+
+    told = [signing_in(number, literal=False) for number in range(12)]
+    fitted = fit_trees([*told, signing_in(99, literal=True)], SHOP)
+    assert fitted.left_out == {"secret": 1}
+    data = dump_trees(fitted.procedure)
+    assert b"swordfish" not in data
+    assert b"@look$.token" in data
+    masked = [session("t", ("pay", {"id": f"a {MASK}"}, "ok"), task=str(number)) for number in range(3)]
+    with pytest.raises(UsageError, match="3 secret"):
+        fit_trees(masked, SHOP)
 
 
 def test_where_no_session_serves_there_is_one_error() -> None:
@@ -242,7 +266,7 @@ def test_practice_on_its_own_tickets_makes_a_procedure_of_few_sessions_no_worse(
     practised = self_train(
         learned, MANIFEST, OPTIONS, practise=lambda tree: practise(tree, range(10), rollouts=8), rounds=2
     )
-    assert practised.sessions == 50  # of each task the shortest success
+    assert len(practised.sessions) == 50  # of each task the shortest success
     passed = [sum(run_in(tree, task).passed for task in range(1000, 1060)) for tree in (alone, practised.procedure)]
     assert passed[1] >= passed[0]
     assert self_train(learned, MANIFEST, OPTIONS, practise=lambda _: [], rounds=0).procedure == alone

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from stretto.errors import UsageError
 from stretto.procedure.trees.demonstrations import is_solo
+from stretto.procedure.trees.held_out import replay_held_out
 from stretto.procedure.trees.model import Check
 from stretto.procedure.trees.paper import TreeResult, replay_trees
 from stretto.sessions.episode import Assistant, Episode, ToolCall, User
+from stretto.sessions.manifest import Manifest
 from tests.stretto.procedure.trees.tree_runs import leaf, procedure, session
 
 LOOK: tuple[str, dict[str, Any], Any] = ("look", {}, {"id": "B1"})
 LIST: tuple[str, dict[str, Any], Any] = ("list", {}, [1])
 PAY = ("pay", {"id": "B1"}, "ok")
+SHOP = Manifest("shop", {"look": "read", "pay": "write"})
 
 
 @pytest.mark.parametrize(
@@ -58,3 +63,32 @@ def test_a_session_is_solo_when_nobody_speaks_after_the_first_call() -> None:
     assert is_solo(Episode("a", (User("a"), Assistant("hello"), User("b"), acts, Assistant("done"))))
     assert not is_solo(Episode("a", (User("a"), acts, User("b"))))
     assert not is_solo(Episode("a", (acts,)))
+
+
+# --- tasks that were not fitted on ------------------------------------------------------------------------------------
+
+
+def paying(number: int) -> Episode:
+    return session(
+        f"Please pay B{number}",
+        ("look", {"id": f"B{number}"}, {"id": f"B{number}"}),
+        ("pay", {"id": f"B{number}"}, "ok"),
+    )
+
+
+def test_each_session_is_replayed_by_trees_that_have_not_seen_its_task() -> None:
+    told = [replace(paying(1000 + number), task_id=f"t{number}") for number in range(10)]
+    done: list[None] = []
+    found = replay_held_out(told, SHOP, parts=4, on_part=lambda: done.append(None))
+    assert (found.tasks, found.parts, len(done), found.sessions) == (10, 4, 4, 10)
+    assert found.results == {**dict.fromkeys(TreeResult, 0), TreeResult.SAME: 10}
+    odd = replace(told[0], events=paying(55555).events)  # a number of another shape, which no other task has
+    assert replay_held_out([odd, *told[1:]], SHOP).results[TreeResult.SAME] == 9
+    assert replay_held_out([odd, *told[1:]], SHOP).results == replay_held_out([*told[1:], odd], SHOP).results
+
+
+def test_of_one_task_alone_nothing_is_known_without_it() -> None:
+    found = replay_held_out([paying(1000)] * 3, SHOP)
+    assert (found.tasks, found.parts, found.results[TreeResult.SHORT]) == (1, 1, 3)
+    with pytest.raises(UsageError, match="1 part or more"):
+        replay_held_out([paying(1000)], SHOP, parts=0)
