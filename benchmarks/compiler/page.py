@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.compiler.agreement_page import agreement_section
 from benchmarks.compiler.edges import SEVERAL, SINGLE
+from benchmarks.compiler.markdown import table
 from benchmarks.compiler.study import ALONE
+from benchmarks.compiler.trees_page import trees_section
 from stretto.compiler.measure import Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from benchmarks.compiler.edges import Found
     from benchmarks.compiler.study import Study
@@ -33,8 +36,12 @@ def page(study: Study, source: str) -> str:
     if study.edges:
         parts += ["## What depends on what", _EDGES.strip()]
         parts += [part for found in study.edges for part in _corpus(study, found)]
+    if study.agreed:
+        parts += agreement_section(study.agreed)
     if study.domains:
         parts += ["## From sessions to procedures", _INTENTS.strip(), _domains(study), _left_out(study), _codes(study)]
+    if study.trees:
+        parts += trees_section(study.trees)
     if study.costs:
         parts += ["## What it costs", _SPEED.strip(), _costs(study)]
     return "\n\n".join(parts) + "\n"
@@ -43,11 +50,6 @@ def page(study: Study, source: str) -> str:
 def _share(share: Share) -> str:
     low, high = share.interval
     return f"{share.value:.3f} [{low:.3f}, {high:.3f}]" if share.count else "-"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 # --- edges --------------------------------------------------------------------------------------------------------
@@ -65,7 +67,7 @@ def _corpus(study: Study, found: Found) -> Iterator[str]:
         rows.append(
             [shown, f"{scores.precision.count:,}", _share(scores.precision), _share(scores.recall), f"{scores.f1:.3f}"]
         )
-    yield _table(["way", "found", "precision", "recall", "F1"], rows)
+    yield table(["way", "found", "precision", "recall", "F1"], rows)
     right = len(found.suspected & corpus.gold)
     yield f"Beside these, the rule reports {len(found.suspected):,} as suspected, {right:,} of them true."
     reasons = sorted({reason for each in corpus.gold for reason in [corpus.reasons.get(each, "")]})
@@ -75,7 +77,7 @@ def _corpus(study: Study, found: Found) -> Iterator[str]:
             settled = found.of("settled")
             found_of_it = Share(len(settled - missing), len(settled))
             yield f"Of what is settled, the rule over several traces finds {_share(found_of_it)}."
-        yield _table(
+        yield table(
             ["true dependencies by what makes them hard", "there are", "the rule, several traces, misses"],
             [[reason, f"{len(found.of(reason)):,}", f"{missed[reason]:,}"] for reason in reasons],
         )
@@ -89,7 +91,7 @@ def _corpus(study: Study, found: Found) -> Iterator[str]:
         )
     if corpus.name == "generated":
         yield _ALONE.strip()
-        yield _table(
+        yield table(
             ["where else the value stands", "in", *(f"recall, {name}" for name in ALONE)],
             [
                 [
@@ -135,7 +137,7 @@ def _domains(study: Study) -> str:
         "removable",
         "calls, cold, warm",
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _left_out(study: Study) -> str:
@@ -160,11 +162,11 @@ def _left_out(study: Study) -> str:
 def _codes(study: Study) -> str:
     codes = sorted({code for each in study.domains for code in each.codes})
     rows = [[code, str(sum(each.codes[code] for each in study.domains))] for code in codes]
-    return _table(["refused intents with the reason", "intents"], rows) if rows else "Nothing was refused."
+    return table(["refused intents with the reason", "intents"], rows) if rows else "Nothing was refused."
 
 
 def _costs(study: Study) -> str:
-    return _table(
+    return table(
         ["traces", "calls", "seconds", "a trace", "times reading them", "peak memory"],
         [
             [

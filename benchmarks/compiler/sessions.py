@@ -14,7 +14,7 @@ from stretto.sessions.corpus import open_corpus
 if TYPE_CHECKING:
     from stretto.compiler.model import Trace
 
-__all__ = ["FULL", "SHIPPED", "Domain", "read_domains"]
+__all__ = ["FULL", "SHIPPED", "Domain", "read_domains", "read_sessions"]
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 
@@ -42,9 +42,7 @@ class Domain:
 def read_domains(folder: Path) -> list[Domain]:
     """All domains of the tool sessions in a folder, sorted by name; effects as the recordings say."""
     found: defaultdict[str, Domain] = defaultdict(lambda: Domain(""))
-    for path in sorted(folder.glob("*.jsonl*")):
-        if path.name.startswith("coding-"):
-            continue
+    for path in _files(folder):
         recorded = list(open_corpus(path))
         reading = read_recorded(recorded, trust=True)
         for each in recorded:
@@ -55,3 +53,13 @@ def read_domains(folder: Path) -> list[Domain]:
         domain.name = name
         domain.traces.sort(key=lambda trace: trace.id)
     return [found[name] for name in sorted(found)]
+
+
+def read_sessions(folder: Path) -> list[Trace]:
+    """All tool sessions in a folder as traces, whatever came of them, sorted by id; effects as the recordings say."""
+    recorded = [each for path in _files(folder) for each in open_corpus(path)]
+    return list(read_recorded(recorded, trust=True, failed=True).traces)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.jsonl*")) if not path.name.startswith("coding-")]

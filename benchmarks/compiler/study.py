@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.compiler.agreement import agreements, embedders, parts
 from benchmarks.compiler.bfcl import bfcl, counts
 from benchmarks.compiler.decoys import DECOYS, Scene, decoys
 from benchmarks.compiler.edges import SEVERAL, SINGLE, find
@@ -13,18 +14,21 @@ from benchmarks.compiler.speed import cost_of
 from benchmarks.compiler.tau import sessions_corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from benchmarks.compiler.agreement import Agreement, Part
     from benchmarks.compiler.edges import Found
     from benchmarks.compiler.intents import Compiled
     from benchmarks.compiler.sessions import Domain
     from benchmarks.compiler.speed import Cost
+    from benchmarks.trees import TreesOf
     from stretto.compiler.measure import Share
+    from stretto.compiler.model import Trace
 
-__all__ = ["ALONE", "PARTS", "Alone", "Study", "study"]
+__all__ = ["ALONE", "PARTS", "Agreed", "Alone", "Study", "study"]
 
 #: What can be measured by itself.
-PARTS: Final = ("edges", "intents", "speed")
+PARTS: Final = ("edges", "groups", "intents", "trees", "speed")
 
 #: Domains whose sessions are τ-bench's.
 _TAU: Final = ("airline-v1", "airline-v2", "retail")
@@ -49,6 +53,19 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreed:
+    """How the groups of a part of the sessions agree with labels.
+
+    Attributes:
+        part: of the sessions.
+        rows: of each embedder, grouping and kind of label.
+    """
+
+    part: Part
+    rows: tuple[Agreement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """All that was measured; empty what was not.
 
@@ -56,14 +73,18 @@ class Study:
         edges: of each corpus.
         truth: how the argument values of BFCL were judged.
         alone: of each decoy.
+        agreed: of all recorded sessions.
         domains: of the recorded sessions.
+        trees: of the solo sessions among them.
         costs: by number of traces.
     """
 
     edges: tuple[Found, ...] = ()
     truth: dict[str, int] | None = None
     alone: tuple[Alone, ...] = ()
+    agreed: tuple[Agreed, ...] = ()
     domains: tuple[Compiled, ...] = ()
+    trees: tuple[TreesOf, ...] = ()
     costs: tuple[Cost, ...] = ()
 
     def numbers(self) -> dict[str, Any]:
@@ -81,6 +102,21 @@ class Study:
                 for found in self.edges
             },
             "truth": self.truth,
+            "groups": [
+                {
+                    "part": row.part,
+                    "embedder": row.embedder,
+                    "groups": row.grouping,
+                    "label": row.label,
+                    "items": row.scores.coverage.count,
+                    "covered": row.scores.coverage.hits,
+                    "counted": row.scores.clusters,
+                    "purity": [row.purity.value, row.purity.low, row.purity.high],
+                    "ari": [row.ari.value, row.ari.low, row.ari.high],
+                }
+                for each in self.agreed
+                for row in each.rows
+            ],
             "domains": {
                 each.domain.name: {
                     "sessions": each.domain.sessions,
@@ -94,16 +130,30 @@ class Study:
                 }
                 for each in self.domains
             },
+            "trees": [
+                {"domain": each.domain, "fitted": each.fitted, **{str(k): n for k, n in each.held_out.results.items()}}
+                for each in self.trees
+            ],
             "costs": {str(cost.traces): {"seconds": cost.seconds, "megabytes": cost.megabytes} for cost in self.costs},
         }
 
 
-def study(domains: Sequence[Domain], only: Sequence[str], *, every: int = 1, sizes: Sequence[int] = ()) -> Study:
+def study(
+    domains: Sequence[Domain],
+    only: Sequence[str],
+    *,
+    sessions: Sequence[Trace] = (),
+    trees: Iterable[TreesOf] = (),
+    every: int = 1,
+    sizes: Sequence[int] = (),
+) -> Study:
     """Measure.
 
     Args:
         domains: of recorded sessions.
         only: parts, of `PARTS`.
+        sessions: recorded ones, whatever came of them.
+        trees: of the solo sessions.
         every: of the generated combinations, one of so many.
         sizes: numbers of traces that are compiled for their costs.
     """
@@ -115,11 +165,19 @@ def study(domains: Sequence[Domain], only: Sequence[str], *, every: int = 1, siz
         alone = tuple(
             _alone(decoy, agree=agree) for decoy in ("", *DECOYS[1:]) for agree in (True, False) if decoy or agree
         )
+    agreed: tuple[Agreed, ...] = ()
+    if "groups" in only:
+        agreed = tuple(
+            Agreed(part, tuple(row for embedder in embedders() for row in agreements(part, embedder)))
+            for part in parts(sessions)
+        )
     return Study(
         edges,
         counts() if "edges" in only else None,
         alone,
+        agreed,
         tuple(compile_domain(each) for each in domains) if "intents" in only else (),
+        tuple(trees),
         tuple(cost_of(size) for size in sizes) if "speed" in only else (),
     )
 

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.compiler.__main__ import main
+from benchmarks.compiler.agreement import CHOSEN_ON, FLOOR, agreements, parts, resampled_scores
 from benchmarks.compiler.bfcl import bfcl, counts
 from benchmarks.compiler.decoys import Scene, decoys, scenes
 from benchmarks.compiler.edges import SEVERAL, SINGLE, Found, find
 from benchmarks.compiler.many import many_traces
-from benchmarks.compiler.sessions import read_domains
+from benchmarks.compiler.sessions import read_domains, read_sessions
 from benchmarks.compiler.tau import sessions_corpus
+from benchmarks.compiler.trees_page import trees_section
+from benchmarks.trees import TreesOf, recorded
 from stretto.compiler.abstain import Outcome
 from stretto.compiler.compiling import compile_traces
+from stretto.compiler.embed import TfidfEmbedder
+from stretto.compiler.measure import score_clusters
 from stretto.compiler.paper import Result
 from stretto.compiler.schemas import Tools
 from stretto.compiler.settings import CompilerSettings
+from stretto.procedure.trees.held_out import HeldOut
+from stretto.procedure.trees.paper import TreeResult
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -75,6 +85,9 @@ def test_the_page_says_what_the_functions_return(executed: Found, written: tuple
         scores.recall.count,
     )
     assert numbers["domains"]["retail"]["sessions"] == 12
+    assert "## What sessions were about" in text
+    assert text.count("\n| by task | words (TF-IDF) | ") == 2
+    assert {each["items"] for each in numbers["groups"] if each["label"] == "domain"} >= {12}
     assert list(numbers["costs"]) == ["6"]
 
 
@@ -133,6 +146,63 @@ def test_unique_values_of_sessions_are_the_truth_that_one_trace_shows(folder: Pa
     found = find(sessions_corpus(domain))
     assert found.scores(SINGLE).recall.value > 0.95
     assert found.scores(SEVERAL).precision.value == 1
+
+
+def test_sessions_that_thresholds_were_chosen_on_are_apart_from_those_held_out(folder: Path) -> None:
+    chosen = read_sessions(folder)
+    other = [replace(trace, meta={**trace.meta, "domain": "elsewhere"}) for trace in chosen[:5]]
+    assert {trace.meta["domain"] for trace in chosen} <= CHOSEN_ON
+    found = parts([*chosen, *other])
+    assert [(part.name, len(part.traces), part.domains) for part in found] == [("held out", 5, 1), ("chosen on", 12, 1)]
+    assert [part.name for part in parts(chosen)] == ["chosen on"]
+
+
+def test_groups_are_compared_with_domains_and_tasks_before_and_after_they_are_parted_by_effects(folder: Path) -> None:
+    (part,) = parts(read_sessions(folder))
+    found = list(agreements(part, TfidfEmbedder(), rounds=20))
+    assert [(each.grouping, each.label) for each in found] == [
+        (grouping, label) for grouping in ("clusters", "intents") for label in ("domain", "task")
+    ]
+    for each in found:
+        assert each.purity.value == pytest.approx(each.scores.purity.value)
+        assert each.ari.value == pytest.approx(each.scores.ari)
+        assert each.scores.coverage.count == each.whole.coverage.hits
+    assert found[0].whole.purity.value == 1  # all are of one domain
+    assert found[0].whole.clusters < found[2].whole.clusters
+
+
+some_groups = st.lists(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("abcdef")), max_size=9), max_size=5)
+
+
+@given(some_groups, st.sampled_from([1, FLOOR]))
+def test_what_is_resampled_is_the_measure_itself(told: list[list[tuple[str, str]]], floor: int) -> None:
+    groups = [[f"{number}-{at}" for at in range(len(group))] for number, group in enumerate(told)]
+    pairs = {f"{number}-{at}": pair for number, group in enumerate(told) for at, pair in enumerate(group)}
+    labels, units = {item: pair[0] for item, pair in pairs.items()}, {item: pair[1] for item, pair in pairs.items()}
+    purity, ari = resampled_scores(groups, labels, units, floor=floor, rounds=3)
+    scores = score_clusters(groups, labels, floor=floor)
+    assert purity.value == pytest.approx(scores.purity.value)
+    assert ari.value == pytest.approx(scores.ari)
+    assert 0 <= purity.low <= purity.high <= 1
+    assert ari.high <= 1 + 1e-9
+
+
+def test_copies_of_a_task_do_not_make_a_measure_better() -> None:
+    groups = [[f"{number}-{at}" for at in range(6)] for number in range(30)]
+    items = [item for group in groups for item in group]
+    labels = {item: number % 7 for number, item in enumerate(items)}
+    purity, ari = resampled_scores(groups, labels, {item: item for item in items}, rounds=200)
+    for interval in (purity, ari):
+        assert interval.low < interval.value < interval.high
+    assert ari.high < 0.1
+
+
+def test_trees_are_shown_by_domain_and_by_how_they_were_fitted(folder: Path) -> None:
+    assert not list(recorded(folder))  # which has no solo sessions
+    held_out = HeldOut(3, 2, {**dict.fromkeys(TreeResult, 0), TreeResult.SAME: 3, TreeResult.WRONG: 1})
+    text = "\n".join(trees_section([TreesOf("shop", "sure", held_out)]))
+    assert "| domain | sessions | tasks | fitted | same | same writes | short | unknown | wrong |" in text
+    assert "| shop | 4 | 3 | sure | 75% | 0% | 0% | 0% | 25% |" in text
 
 
 def test_the_traces_whose_costs_are_measured_are_compiled_and_replayed() -> None:
