@@ -295,7 +295,9 @@ def _compiled(intent: Intent, read: Reading, found: Discovery, asked: Asked, *, 
         embedder=found.embedder,
         contracts={name: contract for name, contract in read.contracts.items() if name in used},
     )
-    return compile_traces(intent.name, intent.traces, read.tools, asked.settings, origin=origin, human=human)
+    return compile_traces(
+        intent.name, intent.traces, read.tools, asked.settings, origin=origin, human=human, joined=intent.guarded
+    )
 
 
 def compiled_json(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from stretto.compiler.abstain import Code, Reason, closed_candidates
+from stretto.compiler.abstain import Code, Reason, closed_candidates, decides
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.guards import ways
@@ -290,16 +290,19 @@ class _Emitter:
             if guard.step:
                 self._link(guard.step, fork.id, graph.Edge(first=guard.step, then=fork.id, kind="data"))
         else:
-            final = any(each.code is Code.CHOICE and not each.path for each in self._reasons)
+            person = any(
+                each.code is Code.CHOICE and not each.path and decides(self._analysis, fork, each.step)
+                for each in self._reasons
+            )
             asked: dict[str, Any] = {
                 **common,
                 "asks": "Which way does it go on?",
                 "about": fork.exits[0].name,
-                "exits": sorted(seen),
+                "exits": list(seen),
                 "shows": [graph.Source(node=key, path="$") for key in fork.after],
             }
             self._nodes[fork.id] = (
-                graph.HumanNode(code=Code.CHOICE.value, **asked) if final else graph.ModelNode(**asked)
+                graph.HumanNode(code=Code.CHOICE.value, **asked) if person else graph.ModelNode(**asked)
             )
         for key in fork.after:
             self._link(key, fork.id, graph.Edge(first=key, then=fork.id, kind="asks"))

@@ -96,9 +96,9 @@ class _Paper:
         for node_name, node in self._procedure.tools():
             for path, binding in node.args.items():
                 if isinstance(binding.value, graph.Secret) and binding.value.secret == name:
-                    argument = self._run.arguments(node_name).get(path)
-                    if argument is not None:
-                        return str(argument.value)
+                    given = self._run.given(node_name)
+                    if path in given:
+                        return str(given[path])
         return ""
 
     def reply(self, request: Request) -> Reply:
@@ -138,8 +138,8 @@ class _Paper:
             return Answer(given=False)
         if node.answer == "array":
             return Answer(self._run.element_values(node.about, node.path))
-        argument = self._run.arguments(node.about).get(node.path)
-        return Answer(argument.value) if argument is not None else Answer(given=False)
+        given = self._run.given(node.about)
+        return Answer(given[node.path]) if node.path in given else Answer(given=False)
 
     def judged(self, ending: Ending) -> Replayed:
         """What an end without a wrong call is worth: all kept calls, or too few."""
