@@ -295,8 +295,9 @@ def _compiled(intent: Intent, read: Reading, found: Discovery, asked: Asked, *, 
         embedder=found.embedder,
         contracts={name: contract for name, contract in read.contracts.items() if name in used},
     )
+    settings = replace(asked.settings, inject=read.inject)
     return compile_traces(
-        intent.name, intent.traces, read.tools, asked.settings, origin=origin, human=human, joined=intent.guarded
+        intent.name, intent.traces, read.tools, settings, origin=origin, human=human, joined=intent.guarded
     )
 
 

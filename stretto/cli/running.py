@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +20,10 @@ import click
 import stretto
 from stretto._defaults import EXIT_INTERRUPTED, EXIT_OK, EXIT_PROBLEMS, EXIT_STORE, EXIT_USAGE
 from stretto.cli.given_servers import given_servers
+from stretto.cli.scoping import SCOPE, pair
 from stretto.errors import UsageError
 from stretto.procedure.file import digest_of, read_any
+from stretto.procedure.freshness import freshness
 from stretto.procedure.graph import Procedure
 from stretto.procedure.journal import NoJournal, open_journal
 from stretto.procedure.person import TerminalPerson
@@ -35,7 +38,7 @@ from waggle.errors import WaggleError
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from stretto.procedure.engine import Done, Make, Reply, Request
+    from stretto.procedure.exchange import Done, Make, Reply, Request
     from stretto.procedure.servers import Server, Servers
     from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
@@ -63,6 +66,7 @@ class _Asked:
         made: those that somebody has found to have been made, with what they returned.
         changed: whether it may run although tools have changed.
         seconds: longest wait for one call.
+        scope: for whom it runs, by kind.
         opened: the journal, once it is.
     """
 
@@ -78,6 +82,7 @@ class _Asked:
     made: dict[str, JsonValue] = field(default_factory=dict)
     changed: bool = False
     seconds: float = _SECONDS
+    scope: dict[str, str] = field(default_factory=dict)
     opened: list[NoJournal] = field(default_factory=list)
 
     def secret(self, name: str) -> str:
@@ -100,7 +105,13 @@ class _Asked:
             RunError: the journal cannot be taken up.
         """
         if isinstance(self.procedure, Procedure):
-            found = not_ready(self.procedure, self.inputs, has_secret=self.has_secret, person=self.person is not None)
+            found = not_ready(
+                self.procedure,
+                self.inputs,
+                has_secret=self.has_secret,
+                person=self.person is not None,
+                scope=self.scope,
+            )
             if found:
                 raise UsageError(f"{self.path}: not ready: {'; '.join(found)}")
             self.opened.append(self._journal(digest_of(self.procedure), self.inputs))
@@ -120,10 +131,11 @@ class _Asked:
             return []
         return stale(self.procedure, servers.contracts)
 
-    def course(self) -> Generator[Request, Reply, Ran]:
+    def course(self, servers: Servers) -> Generator[Request, Reply, Ran]:
         """The run."""
         if isinstance(self.procedure, Procedure):
-            return course(self.procedure, self.inputs, self.secret, self.opened[0])
+            fresh = freshness(self.procedure, datetime.now(UTC), servers.contracts)
+            return course(self.procedure, self.inputs, self.secret, self.opened[0], fresh)
         return tree_course(self.procedure, self.ticket, self.opened[0])
 
     def has_secret(self, name: str) -> bool:
@@ -183,6 +195,7 @@ class _Asked:
     metavar="S",
     help="Longest wait for one call, seconds.",
 )
+@SCOPE
 @click.option(
     "--dry-run", is_flag=True, help="Only say whether it may run: nothing is called but the servers' listings."
 )
@@ -203,6 +216,7 @@ def _command(
     no_person: bool,
     changed: bool,
     timeout: float,
+    scope: dict[str, str],
     dry_run: bool,
     as_json: bool,
     command: tuple[str, ...],
@@ -220,13 +234,14 @@ def _command(
         {**_file_inputs(inputs), **_values(given, "--input")},
         ticket,
         _servers(command, more, procedure),
-        dict(_pair(each, "--secret") for each in secrets),
+        dict(pair(each, "--secret") for each in secrets),
         journal,
         None if no_person else TerminalPerson(),
         not_made,
         _values(made, "--made"),
         changed,
         timeout,
+        scope,
     )
     ran = asyncio.run(_run(asked, dry_run=dry_run))
     if ran is None:
@@ -250,7 +265,7 @@ async def _run(asked: _Asked, *, dry_run: bool) -> Ran | None:
     async with open_servers(asked.servers, seconds=asked.seconds) as servers:
         found = asked.changes(servers)
         if not found and not dry_run:
-            ran = await adrive(asked.course(), _told(servers), person=asked.person)
+            ran = await adrive(asked.course(servers), _told(servers), person=asked.person)
     if found:
         raise UsageError(f"{asked.path}: not ready: {'; '.join(found)}; --changed runs it nevertheless")
     return ran
@@ -269,17 +284,10 @@ def _told(servers: Servers) -> Any:
 _LINE: Final = 200
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise click.UsageError(f"{option} {text!r}: expected NAME=VALUE")
-    return name, value
-
-
 def _values(given: Sequence[str], option: str) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for each in given:
-        name, text = _pair(each, option)
+        name, text = pair(each, option)
         try:
             found[name] = jsonvalue.loads(text)
         except ValueError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
 from stretto.compiler.analysis import analyse
 from stretto.compiler.emit import Origin, emit
+from stretto.compiler.injected import used
 from stretto.compiler.inputs import find_inputs, inputs_of
 from stretto.compiler.model import Unlogged
 from stretto.compiler.paper import Replayed, Result, replay
@@ -151,14 +152,14 @@ def _compiled(
     whole: bool = True,
 ) -> Compilation:
     """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
-    analysis = analyse(traces, tools, settings, known=known)
+    analysis, warnings = _analysed(traces, tools, settings, known)
     found = (
         *_never_succeeding(analysis),
         *_open_repeats(analysis),
         *reasons(analysis, analysis.forks, human=asking.human, joined=asking.joined),
     )
     refusal = refuse(origin.name, analysis, found)
-    made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal)
+    made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal, warnings=warnings)
     if refusal is not None or not analysis.keys:
         return made
     try:
@@ -176,6 +177,30 @@ def _compiled(
     if failed:
         return _refused(made, failed[0], replayed=replayed)
     return replace(made, procedure=procedure, replayed=replayed)
+
+
+def _analysed(
+    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, known: Mapping[str, Run]
+) -> tuple[Analysis, tuple[str, ...]]:
+    """What traces show, and which of the values that the user names are not fixed, with why.
+
+    A value is not fixed where its read is made for something else as well: then it costs nothing to have it anew.
+    """
+    analysis = analyse(traces, tools, settings, known=known)
+    kept = {key.rpartition("#")[0] for key in analysis.keys}
+    fixed = used(analysis)
+    read_anyway = [each for each in fixed if each.action in kept]
+    if read_anyway:
+        rest = tuple(each for each in settings.inject if each not in read_anyway)
+        analysis = analyse(traces, tools, replace(settings, inject=rest), known=known)
+    called = {call.name for trace in traces for call in trace.calls}
+    warnings = [f"{each.name} is not fixed: {each.action} is called for something else, too" for each in read_anyway]
+    warnings += [
+        f"{each.name} is not fixed: no argument always had it, and it alone"
+        for each in settings.inject
+        if each not in fixed and each.action in called
+    ]
+    return analysis, tuple(warnings)
 
 
 def _never_succeeding(analysis: Analysis) -> tuple[Reason, ...]:

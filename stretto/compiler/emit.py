@@ -14,6 +14,7 @@ from stretto.compiler.abstain import Code, Reason, closed_candidates, decides
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.guards import ways
+from stretto.compiler.injected import began, forbidden_tools, injected_values, scope_of
 from stretto.compiler.inputs import FoundInput, Use, find_inputs
 from stretto.compiler.repeats import repeat_of
 from stretto.procedure import graph
@@ -118,7 +119,9 @@ class _Emitter:
             name=self._origin.name,
             summary=self._origin.summary,
             parent=self._origin.parent,
+            scope=scope_of(self._analysis),
             inputs={each.name: _spec(each) for each in self._inputs},
+            injected=injected_values(self._analysis, self._origin.contracts),
             outputs=self._outputs(),
             nodes={
                 name: node.model_copy(update={"layer": numbers[name]})
@@ -127,6 +130,7 @@ class _Emitter:
             edges=edges,
             evidence=self._notes,
             contracts=dict(sorted(self._origin.contracts.items())),
+            forbidden_at_runtime=forbidden_tools(self._analysis),
             compiled=self._compiled(),
         )
 
@@ -168,9 +172,7 @@ class _Emitter:
             "basis": (binding.basis or "") and str(binding.basis),
         }
         if binding.kind is BindingClass.CONSTANT:
-            value: Any = (
-                graph.Secret(secret=binding.secret) if binding.secret else graph.Constant(value=binding.value[0])
-            )
+            value: Any = self._constant(binding)
         elif binding.kind is BindingClass.USER_INPUT:
             value = graph.Input(input=self._input_of[Use(key, path)].name)
         elif binding.kind is BindingClass.COPY:
@@ -182,6 +184,13 @@ class _Emitter:
         else:
             value = graph.FromNode(node=self._add_question(key, path, binding))
         return graph.Binding(value=value, **more)
+
+    def _constant(self, binding: Binding) -> graph.Secret | graph.Injected | graph.Constant:
+        if binding.secret:
+            return graph.Secret(secret=binding.secret)
+        if binding.injected:
+            return graph.Injected(injected=binding.injected)
+        return graph.Constant(value=binding.value[0])
 
     def _source(self, key: str, path: str, number: int, source: Source) -> graph.Source:
         selection = source.selection
@@ -405,6 +414,8 @@ class _Emitter:
             traces=[_digest(run.trace.id) for run in analysis.runs],
             agents=sorted(agents),
             support=len(analysis.runs),
+            since=began(analysis.runs, min),
+            until=began(analysis.runs, max),
             calls=dict(sorted(labels.items())),
             branches=[
                 graph.Branch(steps=list(steps), traces=number)

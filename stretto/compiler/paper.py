@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from stretto.compiler.model import Unlogged
 from stretto.procedure import atoms, graph
-from stretto.procedure.engine import Answer, Ask, Done, Ending, play
+from stretto.procedure.engine import play
+from stretto.procedure.exchange import Answer, Ask, Done, Ending
+from stretto.procedure.freshness import Freshness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stretto.compiler.steps import Run
-    from stretto.procedure.engine import Make, Reply, Request
+    from stretto.procedure.exchange import Make, Reply, Request
     from waggle.jsonvalue import JsonValue
 
 __all__ = ["Replayed", "Result", "replay"]
@@ -71,7 +73,7 @@ def replay(procedure: graph.Procedure, run: Run, inputs: Mapping[str, JsonValue]
         inputs: the procedure's, as the trace shows them.
     """
     paper = _Paper(procedure, run)
-    playing = play(procedure, inputs, paper.secret)
+    playing = play(procedure, inputs, paper.secret, dict.fromkeys(procedure.injected, Freshness.FRESH))
     try:
         request = next(playing)
         while True:

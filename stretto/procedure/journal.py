@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from stretto.errors import RunError
-from stretto.procedure.engine import Answer, Done
+from stretto.procedure.exchange import Answer, Done
 from waggle import files, jsonvalue
 from waggle.errors import StoreUnavailable
 from waggle.redact import is_masked, redact_value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from stretto.procedure.engine import Ask, Make
+    from stretto.procedure.exchange import Ask, Make
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["FINISHED", "Journal", "NoJournal", "open_journal"]
