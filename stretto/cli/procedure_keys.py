@@ -129,6 +129,15 @@ PROCEDURE_KEYS: Final[dict[str, dict[str, str]]] = {
         "stale[]": "what has changed of its tools",
         "unknown[]": "tools of which it does not say what they were",
     },
+    "procedure escalations": {
+        "runs": "journals read",
+        "finished": "runs that came to their end",
+        "escalations[].procedure": "digest of the procedure",
+        "escalations[].node": "the step, decision or question at which runs stopped; empty where it is not known",
+        "escalations[].reason": "why, such as `unseen_branch`",
+        "escalations[].runs": "how many did",
+        "escalations[].observed[]": "what they met",
+    },
     "procedure route": {
         "verdict": "`route`, `suggest` or `fallback`",
         "procedure": "the procedure that is nearest; empty for none",

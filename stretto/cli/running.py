@@ -151,7 +151,13 @@ class _Asked:
     "--input", "given", multiple=True, metavar="NAME=VALUE", help="An input; JSON where it is no text. Once for each."
 )
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="FILE", help="Inputs, as a JSON object.")
-@click.option("--ticket", default="", metavar="TEXT", help="What is asked, for a tree procedure.")
+@click.option(
+    "--ticket",
+    default="",
+    metavar="TEXT",
+    help="What is asked. A compiled procedure takes its inputs from it, where it has the words of a request that the "
+    "procedure was compiled from.",
+)
 @click.option(
     "--server",
     "more",
@@ -231,7 +237,7 @@ def _command(
     asked = _Asked(
         path,
         procedure,
-        {**_file_inputs(inputs), **_values(given, "--input")},
+        {**_ticket_inputs(path, procedure, ticket), **_file_inputs(inputs), **_values(given, "--input")},
         ticket,
         _servers(command, more, procedure),
         dict(pair(each, "--secret") for each in secrets),
@@ -293,6 +299,14 @@ def _values(given: Sequence[str], option: str) -> dict[str, JsonValue]:
         except ValueError:
             found[name] = text
     return found
+
+
+def _ticket_inputs(path: Path, procedure: Procedure | TreeProcedure, ticket: str) -> dict[str, JsonValue]:
+    if not ticket or not isinstance(procedure, Procedure):
+        return {}
+    from stretto.cli.tickets import inputs_of_ticket  # noqa: PLC0415 - the router is only needed for this
+
+    return inputs_of_ticket(path, procedure, ticket)
 
 
 def _file_inputs(path: Path | None) -> JsonObject:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stretto.compiler.guards import Fork
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Code", "Outcome", "Reason", "Refusal", "closed_candidates", "decides", "reasons", "refuse"]
+__all__ = ["Code", "Outcome", "Reason", "Refusal", "closed_candidates", "decides", "reasons", "refuse", "varies"]
 
 
 class Code(StrEnum):
@@ -119,7 +119,7 @@ def reasons(
         elif key.rpartition("#")[0] in joined:
             found += _of_forks(analysis, key, forks, human=human)
     final = [key for key in analysis.keys if analysis.effect(key).is_final]
-    if final and not _varies(analysis):
+    if final and not varies(analysis):
         says = "no input had two different values in these traces"
         found.append(Reason(Code.NO_VARIATION, final[0], "", says, "traces of other customers, orders or the like"))
     order = list(Code)
@@ -259,7 +259,7 @@ def closed_candidates(analysis: Analysis, key: str, path: str, binding: Binding)
     return binding.candidates if few else ()
 
 
-def _varies(analysis: Analysis) -> bool:
+def varies(analysis: Analysis) -> bool:
     """Whether some input had two different values."""
     for (key, path), binding in analysis.bindings.items():
         selections = [source.selection for source in binding.sources if source.selection is not None]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
 from stretto.compiler.analysis import analyse
+from stretto.compiler.cautions import cautions
 from stretto.compiler.emit import Origin, emit
 from stretto.compiler.injected import used
 from stretto.compiler.inputs import find_inputs, inputs_of
@@ -152,7 +153,8 @@ def _compiled(
     whole: bool = True,
 ) -> Compilation:
     """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
-    analysis, warnings = _analysed(traces, tools, settings, known)
+    analysis, not_fixed = _analysed(traces, tools, settings, known)
+    warnings = (*not_fixed, *cautions(analysis)) if whole else ()
     found = (
         *_never_succeeding(analysis),
         *_open_repeats(analysis),
@@ -162,8 +164,9 @@ def _compiled(
     made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal, warnings=warnings)
     if refusal is not None or not analysis.keys:
         return made
+    told = replace(origin, warnings=(*origin.warnings, *warnings))
     try:
-        procedure = emit(analysis, found, origin, evidence=whole)
+        procedure = emit(analysis, found, told, evidence=whole)
     except ValueError as error:
         return _refused(made, Replayed("", Result.WRONG, analysis.keys[0], str(error)))
     if not whole:

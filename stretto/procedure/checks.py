@@ -19,7 +19,7 @@ from stretto.procedure.graph import (
 )
 from stretto.procedure.order import layers
 from stretto.procedure.shapes import SHAPES
-from stretto.procedure.transforms import REGISTRY, TEMPLATE
+from stretto.procedure.transforms import TEMPLATE, registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +90,7 @@ def _of_node(procedure: Procedure, name: str, node: Node) -> Iterator[str]:
         else:
             yield from _of_origin(procedure, name, node, origin)
     if isinstance(node, TransformNode) and node.name != TEMPLATE:
-        known = REGISTRY.get(node.name)
+        known = registry().get(node.name)
         if known is None or known.version != node.version:
             yield f"needs transform {node.name} version {node.version}, which is not there"
     repeat = node.repeat if isinstance(node, ToolNode) else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from stretto.procedure.engine import play
 from stretto.procedure.exchange import Answer, Ask, Calls, Done, Ending, Escalation
-from stretto.procedure.journal import FINISHED, NoJournal
+from stretto.procedure.journal import NoJournal
 from stretto.procedure.trees.running import play_trees
 from waggle import jsonvalue
 from waggle.redact import is_masked
@@ -101,7 +101,7 @@ def course(
         escalation = Escalation(procedure.name, stop.make.node, stop.reason, stop.says)
         ending = Ending({}, tuple(made), escalation)
     stopped = ending.escalation
-    journal.close(stopped.reason if stopped is not None else FINISHED)
+    journal.close(stopped)
     verdict = Verdict.RESOLVED if stopped is None else Verdict.HAND_BACK
     return Ran(verdict, ending.outputs, ending.made, stopped)
 
@@ -116,9 +116,9 @@ def tree_course(
         ending = yield from _journalled(play_trees(procedure, ticket), journal, made)
     except _Stopped as stop:
         escalation = Escalation(procedure.domain, stop.make.node, stop.reason, stop.says)
-        journal.close(stop.reason)
+        journal.close(escalation)
         return Ran(Verdict.HAND_BACK, {}, tuple(made), escalation)
-    journal.close(FINISHED)
+    journal.close()
     return Ran(Verdict(ending.verdict), {}, ending.made, None, ending.check)
 
 

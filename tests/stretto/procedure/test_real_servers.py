@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.compiler.requests import dump_requests, requests_of
 from stretto.procedure import graph
-from stretto.procedure.file import dump_procedure
+from stretto.procedure.file import digest_of, dump_procedure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,3 +120,55 @@ def test_a_schema_of_a_server_fetches_nothing_and_runs_no_expression_of_its() ->
 )
 def test_no_schema_makes_the_check_fail(schema: Any) -> None:
     assert isinstance(misfit({"properties": {"a": schema}, "type": schema}, {"a": [1, "b"]}), str)
+
+
+def with_requests(here: Path, **update: Any) -> graph.Procedure:
+    """The same procedure, whose number of seats is what the request says, with its requests beside it."""
+    made = booking(observed=datetime.now(UTC))
+    (_, node), *_ = made.tools()
+    seats = {"$.seats": graph.Binding(value=graph.Input(input="seats"))}
+    procedure = made.model_copy(
+        update={
+            "inputs": {"seats": graph.InputSpec(type="integer", pattern="number")},
+            "nodes": {"org.book#0": node.model_copy(update={"args": {**node.args, **seats}})},
+        }
+    )
+    members = [(f"Book {number} seats", {"seats": number}) for number in range(2, 7)]
+    requests = requests_of("book", members, digest_of(procedure)).model_copy(update=update)
+    (here / "p.requests.json").write_bytes(dump_requests(requests))
+    return procedure
+
+
+@pytest.mark.parametrize("name", ["p.json", "p.procedure.json"])
+def test_a_ticket_with_the_words_of_a_request_says_the_inputs(name: str, tmp_path: Path) -> None:
+    procedure = with_requests(tmp_path)
+    (tmp_path / name).write_bytes(dump_procedure(procedure))
+    code, _, calls = ran(tmp_path, procedure, "--scope", "tenant=acme", "--ticket", "Book 9 seats")
+    assert (code, calls) == (0, ["book T-88 9"])
+
+
+@pytest.mark.parametrize(
+    ("ticket", "says"),
+    [
+        ("Do not book 9 seats", "the ticket is not one that it is for: extra words: do not"),
+        ("Book 9 seats and 3 seats", "the ticket is not one that it is for"),
+        ("Good morning", "the ticket is not one that it is for"),
+    ],
+)
+def test_a_ticket_that_is_not_like_a_request_starts_nothing(ticket: str, says: str, tmp_path: Path) -> None:
+    code, said, calls = ran(tmp_path, with_requests(tmp_path), "--scope", "tenant=acme", "--ticket", ticket)
+    assert (code, calls) == (2, [])
+    assert says in str(said)
+
+
+def test_a_ticket_needs_the_requests_of_this_version(tmp_path: Path) -> None:
+    procedure = with_requests(tmp_path, procedure="0" * 32)
+    asked = ("--scope", "tenant=acme", "--ticket", "Book 9 seats")
+    code, said, calls = ran(tmp_path, procedure, *asked)
+    assert (code, calls) == (2, [])
+    assert "are those of another version of the procedure" in str(said)
+    (tmp_path / "p.requests.json").unlink()
+    _, said, _ = ran(tmp_path, procedure, *asked)
+    assert "there is no p.requests.json beside it: compile with --requests, or give --input" in str(said)
+    code, _, calls = ran(tmp_path, procedure, "--scope", "tenant=acme", "--input", "seats=4")
+    assert (code, calls) == (0, ["book T-88 4"])
