@@ -232,6 +232,11 @@ _EXAMPLE: Final = 60
     help="Also write NAME.requests.json for every intent: the words of its requests, without their values, by which "
     "`procedure route` tells whether a new one is for it.",
 )
+@click.option(
+    "--assume",
+    is_flag=True,
+    help="Stop a run where what always held before a step that nobody can take back is otherwise, such as a status.",
+)
 @click.option("--human", is_flag=True, help="Let a person choose the way where nothing in the sessions tells it.")
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the procedures are written."
@@ -246,6 +251,7 @@ def compile_procedures(
     asked: Asked,
     only: tuple[str, ...],
     requests: bool,
+    assume: bool,
     human: bool,
     out: Path,
     force: bool,
@@ -268,10 +274,11 @@ def compile_procedures(
     for place in (*places.values(), *indexes.values()) if not dry_run else ():
         check_new_place(place, force=force)
     old = {name: read_old(place) for name, place in places.items()}
+    settings = replace(asked.settings, assume=assume, inject=read.inject)
     made = []
     with _render.progress("intents", len(chosen)) as done:
         for intent in chosen:
-            made.append(_compiled(intent, read, found, asked, human=human))
+            made.append(_compiled(intent, read, found, settings, human=human))
             done(1)
     if not dry_run:
         made = [_written(each, places[each.name], old[each.name]) for each in made]
@@ -297,7 +304,9 @@ def _written(made: Compilation, place: Path, old: Procedure | None) -> Compilati
     return replace(made, procedure=replace_procedure(place, made.procedure, old))
 
 
-def _compiled(intent: Intent, read: Reading, found: Discovery, asked: Asked, *, human: bool) -> Compilation:
+def _compiled(
+    intent: Intent, read: Reading, found: Discovery, settings: CompilerSettings, *, human: bool
+) -> Compilation:
     used = {f"{call.server}/{call.raw_name}" for trace in intent.traces for call in trace.calls}
     origin = Origin(
         intent.name,
@@ -305,7 +314,6 @@ def _compiled(intent: Intent, read: Reading, found: Discovery, asked: Asked, *, 
         embedder=found.embedder,
         contracts={name: contract for name, contract in read.contracts.items() if name in used},
     )
-    settings = replace(asked.settings, inject=read.inject)
     return compile_traces(
         intent.name, intent.traces, read.tools, settings, origin=origin, human=human, joined=intent.guarded
     )

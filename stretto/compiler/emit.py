@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stretto.compiler.abstain import Code, Reason, closed_candidates, decides
+from stretto.compiler.assuming import assumptions
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.guards import ways
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stretto.compiler.analysis import Analysis
+    from stretto.compiler.assuming import Assumption
     from stretto.compiler.binding import Binding, Source
     from stretto.compiler.evidence import Evidence
     from stretto.compiler.guards import Fork, Way
     from stretto.compiler.steps import Run
 
-__all__ = ["Origin", "emit", "unseen", "variants"]
+__all__ = ["ALWAYS", "Origin", "emit", "unseen", "variants"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,9 @@ def unseen(analysis: Analysis) -> float:
     return sum(number == 1 for number in counts.values()) / max(sum(counts.values()), 1)
 
 
+#: The exit of a decision on what always held.
+ALWAYS: Final = "as always"
+
 _ANSWERS = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -91,7 +96,8 @@ class _Emitter:
         self._reasons = found
         self._origin = origin
         self._forks = analysis.forks
-        self._ways = ways(analysis)
+        self._reached = ways(analysis)
+        self._ways = dict(self._reached)
         self._inputs = find_inputs(analysis)
         self._input_of = {use: each for each in self._inputs for use in each.uses}
         self._nodes: dict[str, Any] = {}
@@ -100,6 +106,9 @@ class _Emitter:
         self._notes: list[graph.EvidenceNote] = []
 
     def procedure(self) -> graph.Procedure:
+        if self._analysis.settings.assume:
+            for assumption in assumptions(self._analysis):
+                self._add_assumption(assumption)
         for key in self._analysis.keys:
             self._add_step(key)
         for fork in self._forks:
@@ -317,6 +326,20 @@ class _Emitter:
             self._link(key, fork.id, graph.Edge(first=key, then=fork.id, kind="asks"))
         for earlier, _ in fork.within:
             self._link(earlier, fork.id, graph.Edge(first=earlier, then=fork.id, kind="asks"))
+
+    def _add_assumption(self, found: Assumption) -> None:
+        """A decision with one exit, so that anything else stops the run before the step."""
+        name = f"{found.step} assumes {found.source} {found.path}"
+        self._nodes[name] = graph.DecisionNode(
+            layer=0,
+            when=_when(self._reached[found.step]),
+            predicate="equals",
+            of=graph.Source(node=found.source, path=found.path),
+            exits={ALWAYS: [found.value]},
+            seen={ALWAYS: found.support},
+        )
+        self._ways[found.step] = tuple((*way, (name, ALWAYS)) for way in self._ways[found.step] or ((),))
+        self._link(found.source, name, graph.Edge(first=found.source, then=name, kind="data"))
 
     def _link(self, first: str, then: str, edge: graph.Edge) -> None:
         if first != then:

@@ -41,6 +41,8 @@ class CompilerSettings:
         unseen_max: largest estimated chance of a variant that nobody has seen at which a procedure with effects is
             routed by itself.
         allow_model_on_irreversible: whether a model's answer may be an argument of an irreversible step.
+        assume: whether what always held before a step that nobody can take back has to hold when the procedure runs
+            (`stretto.compiler.assuming`).
         inject: stable values that are fixed, and not read anew on each run; see `Injection`.
     """
 
@@ -60,6 +62,7 @@ class CompilerSettings:
     router_margin: float = 0.05
     unseen_max: float = 0.20
     allow_model_on_irreversible: bool = False
+    assume: bool = False
     inject: tuple[Injection, ...] = ()
 
     def is_distinctive(self, value: JsonValue) -> bool:
