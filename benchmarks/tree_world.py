@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Final, cast
 
-from stretto.procedure.engine import Done
+from stretto.procedure.exchange import Done
 from stretto.procedure.trees.fitting import FitOptions
 from stretto.procedure.trees.model import Check
 from stretto.procedure.trees.running import play_trees
@@ -21,7 +21,7 @@ from waggle import jsonvalue
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from stretto.procedure.engine import Calls, Reply
+    from stretto.procedure.exchange import Calls, Reply
     from stretto.procedure.trees.model import TreeProcedure
     from stretto.procedure.trees.running import TreeEnding
     from stretto.sessions.episode import Event

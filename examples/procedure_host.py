@@ -19,7 +19,7 @@ from stretto.proxy.demo_shop import Shop
 from stretto.sessions.corpus import open_corpus
 
 if TYPE_CHECKING:
-    from stretto.procedure.engine import Done, Make
+    from stretto.procedure.exchange import Done, Make
 
 HERE = Path(__file__).parent
 

@@ -15,6 +15,7 @@ import stretto
 from stretto._defaults import EXIT_OK, EXIT_PROBLEMS
 from stretto.cli import options, session_options
 from stretto.cli.reading import reading
+from stretto.cli.versions import read_old, replace_procedure, superseded_place
 from stretto.cli.writing import check_new_place
 from stretto.compiler.abstain import Outcome
 from stretto.compiler.compiling import compile_traces
@@ -22,13 +23,13 @@ from stretto.compiler.declared import read_declared
 from stretto.compiler.discover import discover
 from stretto.compiler.embed import TfidfEmbedder
 from stretto.compiler.emit import Origin
+from stretto.compiler.measure import call_reduction
 from stretto.compiler.paper import Result
 from stretto.compiler.reading import read_recorded
 from stretto.compiler.requests import SUFFIX as REQUESTS
 from stretto.compiler.requests import dump_requests, index_of, requests_of
 from stretto.compiler.settings import CompilerSettings
 from stretto.compiler.subclusters import twins
-from stretto.procedure.file import write_procedure
 from waggle import _render, files
 from waggle.cli.place import counted
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from stretto.compiler.discover import Discovery, Intent
     from stretto.compiler.embed import Embedder
     from stretto.compiler.reading import Reading
+    from stretto.procedure.graph import Procedure
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["SUFFIX", "compile_procedures", "compiled_json", "find_intents"]
@@ -159,6 +161,8 @@ def _intent_json(intent: Intent) -> JsonObject:
         "supported": intent.supported,
         "effects": list(intent.signature),
         "request": intent.traces[0].request[:_REQUEST],
+        "farthest": list(intent.farthest or ()),
+        "distance": intent.distance,
     }
 
 
@@ -209,6 +213,11 @@ _EXAMPLE: Final = 60
     help="Also write NAME.requests.json for every intent: the words of its requests, without their values, by which "
     "`procedure route` tells whether a new one is for it.",
 )
+@click.option(
+    "--assume",
+    is_flag=True,
+    help="Stop a run where what always held before a step that nobody can take back is otherwise, such as a status.",
+)
 @click.option("--human", is_flag=True, help="Let a person choose the way where nothing in the sessions tells it.")
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where the procedures are written."
@@ -223,6 +232,7 @@ def compile_procedures(
     asked: Asked,
     only: tuple[str, ...],
     requests: bool,
+    assume: bool,
     human: bool,
     out: Path,
     force: bool,
@@ -244,15 +254,15 @@ def compile_procedures(
     indexes = {intent.name: out / f"{intent.name}{REQUESTS}" for intent in found.intents if requests}
     for place in (*places.values(), *indexes.values()) if not dry_run else ():
         check_new_place(place, force=force)
+    old = {name: read_old(place) for name, place in places.items()}
+    settings = replace(asked.settings, assume=assume, inject=read.inject)
     made = []
     with _render.progress("intents", len(chosen)) as done:
         for intent in chosen:
-            made.append(_compiled(intent, read, found, asked, human=human))
+            made.append(_compiled(intent, read, found, settings, human=human))
             done(1)
-    for each in made:
-        if each.procedure is not None and not dry_run:
-            write_procedure(places[each.name], each.procedure)
     if not dry_run:
+        made = [_written(each, places[each.name], old[each.name]) for each in made]
         written = {each.name: index_of(each) for each in made}
         for intent in found.intents if requests else ():
             mine = written.get(intent.name) or requests_of(
@@ -268,7 +278,16 @@ def compile_procedures(
     return EXIT_OK if all(each.procedure is not None for each in made) else EXIT_PROBLEMS
 
 
-def _compiled(intent: Intent, read: Reading, found: Discovery, asked: Asked, *, human: bool) -> Compilation:
+def _written(made: Compilation, place: Path, old: Procedure | None) -> Compilation:
+    """The same with what is there now."""
+    if made.procedure is None:
+        return made
+    return replace(made, procedure=replace_procedure(place, made.procedure, old))
+
+
+def _compiled(
+    intent: Intent, read: Reading, found: Discovery, settings: CompilerSettings, *, human: bool
+) -> Compilation:
     used = {f"{call.server}/{call.raw_name}" for trace in intent.traces for call in trace.calls}
     origin = Origin(
         intent.name,
@@ -276,7 +295,9 @@ def _compiled(intent: Intent, read: Reading, found: Discovery, asked: Asked, *, 
         embedder=found.embedder,
         contracts={name: contract for name, contract in read.contracts.items() if name in used},
     )
-    return compile_traces(intent.name, intent.traces, read.tools, asked.settings, origin=origin, human=human)
+    return compile_traces(
+        intent.name, intent.traces, read.tools, settings, origin=origin, human=human, joined=intent.guarded
+    )
 
 
 def compiled_json(
@@ -315,15 +336,24 @@ def _compilation_json(made: Compilation, place: Path) -> JsonObject:
         "outcome": str(made.outcome),
         "steps": len(made.procedure.tools()) if made.procedure is not None else 0,
         "out": str(place) if made.procedure is not None else None,
+        "parent": made.procedure.parent if made.procedure is not None else "",
         "reasons": [
             {"code": str(each.code), "step": each.step, "argument": each.path, "says": each.says}
             for each in made.reasons
         ],
         "would_settle": list(made.refusal.would_settle) if made.refusal is not None else [],
         "salvage": list(made.refusal.salvage) if made.refusal is not None else [],
+        "calls": _calls_json(made),
         "left_out": {str(result): left.count(result) for result in Result},
         "warnings": list(made.warnings),
     }
+
+
+def _calls_json(made: Compilation) -> JsonObject | None:
+    if made.procedure is None or made.analysis is None:
+        return None
+    found = call_reduction(made.analysis)
+    return {"observed": found.observed, "cold": found.cold, "warm": found.warm}
 
 
 def _compiled_text(read: Reading, found: Discovery, made: list[Compilation], places: Mapping[str, Path]) -> str:
@@ -347,7 +377,11 @@ def _about(made: Compilation, place: Path) -> list[str]:
         steps = " → ".join(name for name, _ in made.procedure.tools())
         left = [each.result for each in made.left_out]
         lines += [steps, f"{place}; `stretto procedure show {place}`"]
+        lines += _calls_text(made)
         lines.append("sessions left out: " + ", ".join(f"{left.count(result)} {result}" for result in Result))
+        if made.procedure.parent:
+            old = superseded_place(place, made.procedure.parent)
+            lines.append(f"takes the place of {old}; `stretto procedure diff {old} {place}`")
     for reason in made.reasons:
         where = f"{reason.step} {reason.path}".strip()
         lines.append(_render.plain(f"{reason.code}: {where}: {reason.says}"))
@@ -357,3 +391,11 @@ def _about(made: Compilation, place: Path) -> list[str]:
             lines.append("could be compiled alone: " + " → ".join(made.refusal.salvage))
     lines += [_render.plain(each) for each in made.warnings]
     return lines
+
+
+def _calls_text(made: Compilation) -> list[str]:
+    if made.analysis is None:
+        return []
+    found = call_reduction(made.analysis)
+    warm = f", {found.warm:,} where it need not log in" if found.warm < found.cold else ""
+    return [f"calls: {found.observed:,} in the sessions, {found.cold:,} by the procedure{warm}"]

@@ -13,6 +13,7 @@ import click
 
 from stretto._defaults import EXIT_OK, EXIT_PROBLEMS, SERVER_SECONDS
 from stretto.cli import options
+from stretto.cli.escalating import escalations
 from stretto.cli.given_servers import given_servers
 from stretto.cli.jsonfile import read_json
 from stretto.cli.routing import route
@@ -56,6 +57,7 @@ def procedure() -> None:
     """Read, compare, check and choose procedures: files that `compile-procedure` wrote, or trees."""
 
 
+procedure.add_command(escalations)
 procedure.add_command(route)
 
 

@@ -11,6 +11,7 @@ import click
 from stretto._defaults import EXIT_OK
 from stretto.cli import options
 from stretto.cli.intents import SUFFIX as PROCEDURES
+from stretto.cli.scoping import SCOPE
 from stretto.compiler.requests import SUFFIX, read_requests
 from stretto.compiler.route import Candidate, Router, Verdict
 from stretto.errors import UsageError
@@ -48,9 +49,10 @@ _SAID: Final = {
     is_flag=True,
     help="Procedures that only read take requests with the words of their members in any order.",
 )
+@SCOPE
 @options.as_json
 @click.argument("request")
-def route(*, directory: Path, person: bool, relaxed: bool, as_json: bool, request: str) -> int:
+def route(*, directory: Path, person: bool, relaxed: bool, scope: dict[str, str], as_json: bool, request: str) -> int:
     """Say which procedure a request is for; nothing is run.
 
     `route`: it passes three gates, and the inputs that it says are printed. `suggest`: it is like a procedure's
@@ -58,7 +60,7 @@ def route(*, directory: Path, person: bool, relaxed: bool, as_json: bool, reques
     """
     candidates, others, without = read_candidates(directory)
     found = Router(candidates, others=others, relaxed=relaxed).route(
-        request, has_secret=lambda name: variable_of(name) in os.environ, person=person
+        request, has_secret=lambda name: variable_of(name) in os.environ, person=person, scope=scope
     )
     for name in without:
         _render.note(f"{name}: has no requests beside it, and is not routed to")

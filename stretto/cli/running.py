@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +21,11 @@ import stretto
 from stretto._defaults import EXIT_INTERRUPTED, EXIT_OK, EXIT_PROBLEMS, EXIT_STORE, EXIT_USAGE
 from stretto.cli.given_servers import given_servers
 from stretto.cli.given_values import pair, values
+from stretto.cli.scoping import SCOPE
 from stretto.compiler.reading import raw_tool
 from stretto.errors import UsageError
 from stretto.procedure.file import digest_of, read_any
+from stretto.procedure.freshness import freshness
 from stretto.procedure.graph import Procedure
 from stretto.procedure.journal import NoJournal, open_journal
 from stretto.procedure.person import TerminalPerson
@@ -37,7 +40,7 @@ from waggle.errors import WaggleError
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from stretto.procedure.engine import Done, Make, Reply, Request
+    from stretto.procedure.exchange import Done, Make, Reply, Request
     from stretto.procedure.servers import Server, Servers
     from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
@@ -65,6 +68,7 @@ class _Asked:
         made: those that somebody has found to have been made, with what they returned.
         changed: whether it may run although tools have changed.
         seconds: longest wait for one call.
+        scope: for whom it runs, by kind.
         opened: the journal, once it is.
     """
 
@@ -80,6 +84,7 @@ class _Asked:
     made: dict[str, JsonValue] = field(default_factory=dict)
     changed: bool = False
     seconds: float = _SECONDS
+    scope: dict[str, str] = field(default_factory=dict)
     opened: list[NoJournal] = field(default_factory=list)
 
     def secret(self, name: str) -> str:
@@ -102,7 +107,13 @@ class _Asked:
             RunError: the journal cannot be taken up.
         """
         if isinstance(self.procedure, Procedure):
-            found = not_ready(self.procedure, self.inputs, has_secret=self.has_secret, person=self.person is not None)
+            found = not_ready(
+                self.procedure,
+                self.inputs,
+                has_secret=self.has_secret,
+                person=self.person is not None,
+                scope=self.scope,
+            )
             if found:
                 raise UsageError(f"{self.path}: not ready: {'; '.join(found)}")
             self.opened.append(self._journal(digest_of(self.procedure), self.inputs))
@@ -122,10 +133,11 @@ class _Asked:
             return []
         return stale(self.procedure, servers.contracts)
 
-    def course(self) -> Generator[Request, Reply, Ran]:
+    def course(self, servers: Servers) -> Generator[Request, Reply, Ran]:
         """The run."""
         if isinstance(self.procedure, Procedure):
-            return course(self.procedure, self.inputs, self.secret, self.opened[0])
+            fresh = freshness(self.procedure, datetime.now(UTC), servers.contracts)
+            return course(self.procedure, self.inputs, self.secret, self.opened[0], fresh)
         return tree_course(self.procedure, self.ticket, self.opened[0])
 
     def has_secret(self, name: str) -> bool:
@@ -141,7 +153,13 @@ class _Asked:
     "--input", "given", multiple=True, metavar="NAME=VALUE", help="An input; JSON where it is no text. Once for each."
 )
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="FILE", help="Inputs, as a JSON object.")
-@click.option("--ticket", default="", metavar="TEXT", help="What is asked, for a tree procedure.")
+@click.option(
+    "--ticket",
+    default="",
+    metavar="TEXT",
+    help="What is asked. A compiled procedure takes its inputs from it, where it has the words of a request that the "
+    "procedure was compiled from.",
+)
 @click.option(
     "--server",
     "more",
@@ -185,6 +203,7 @@ class _Asked:
     metavar="S",
     help="Longest wait for one call, seconds.",
 )
+@SCOPE
 @click.option(
     "--dry-run", is_flag=True, help="Only say whether it may run: nothing is called but the servers' listings."
 )
@@ -205,6 +224,7 @@ def _command(
     no_person: bool,
     changed: bool,
     timeout: float,
+    scope: dict[str, str],
     dry_run: bool,
     as_json: bool,
     command: tuple[str, ...],
@@ -219,7 +239,7 @@ def _command(
     asked = _Asked(
         path,
         procedure,
-        {**_file_inputs(inputs), **values(given, "--input")},
+        {**_ticket_inputs(path, procedure, ticket), **_file_inputs(inputs), **values(given, "--input")},
         ticket,
         _servers(command, more, procedure),
         dict(pair(each, "--secret") for each in secrets),
@@ -229,6 +249,7 @@ def _command(
         values(made, "--made"),
         changed,
         timeout,
+        scope,
     )
     ran = asyncio.run(_run(asked, dry_run=dry_run))
     if ran is None:
@@ -252,7 +273,7 @@ async def _run(asked: _Asked, *, dry_run: bool) -> Ran | None:
     async with open_servers(asked.servers, seconds=asked.seconds) as servers:
         found = asked.changes(servers)
         if not found and not dry_run:
-            ran = await adrive(asked.course(), _told(servers), person=asked.person)
+            ran = await adrive(asked.course(servers), _told(servers), person=asked.person)
     if found:
         raise UsageError(f"{asked.path}: not ready: {'; '.join(found)}; --changed runs it nevertheless")
     return ran
@@ -278,6 +299,14 @@ def _at_server(make: Make, servers: Servers) -> Make:
 
 
 _LINE: Final = 200
+
+
+def _ticket_inputs(path: Path, procedure: Procedure | TreeProcedure, ticket: str) -> dict[str, JsonValue]:
+    if not ticket or not isinstance(procedure, Procedure):
+        return {}
+    from stretto.cli.tickets import inputs_of_ticket  # noqa: PLC0415 - the router is only needed for this
+
+    return inputs_of_ticket(path, procedure, ticket)
 
 
 def _file_inputs(path: Path | None) -> JsonObject:

@@ -19,14 +19,14 @@ from stretto.compiler.names import words_of
 from stretto.procedure import atoms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from stretto.compiler.analysis import Analysis
     from stretto.compiler.binding import Binding
     from stretto.compiler.guards import Fork
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["Code", "Outcome", "Reason", "Refusal", "closed_candidates", "reasons", "refuse"]
+__all__ = ["Code", "Outcome", "Reason", "Refusal", "closed_candidates", "decides", "reasons", "refuse", "varies"]
 
 
 class Code(StrEnum):
@@ -100,20 +100,26 @@ class Refusal:
     salvage: tuple[str, ...]
 
 
-def reasons(analysis: Analysis, forks: Sequence[Fork], *, human: bool = False) -> tuple[Reason, ...]:
+def reasons(
+    analysis: Analysis, forks: Sequence[Fork], *, human: bool = False, joined: Collection[str] = ()
+) -> tuple[Reason, ...]:
     """All that speaks against compiling the steps that nobody can take back, strictest first.
 
     Args:
         analysis: of the traces.
         forks: of the same.
         human: whether a person may be asked which way to go where nothing tells.
+        joined: actions that only some traces make, compiled together at the user's word: something has to tell when
+            each is made, also where it can be taken back.
     """
     found: list[Reason] = []
     for key in analysis.keys:
         if analysis.effect(key).is_final:
             found += _of_step(analysis, key, forks, human=human)
+        elif key.rpartition("#")[0] in joined:
+            found += _of_forks(analysis, key, forks, human=human)
     final = [key for key in analysis.keys if analysis.effect(key).is_final]
-    if final and not _varies(analysis):
+    if final and not varies(analysis):
         says = "no input had two different values in these traces"
         found.append(Reason(Code.NO_VARIATION, final[0], "", says, "traces of other customers, orders or the like"))
     order = list(Code)
@@ -145,10 +151,7 @@ def _of_step(analysis: Analysis, key: str, forks: Sequence[Fork], *, human: bool
     if direction:
         settle = f"the raw names behind {name}, or an alias table that keeps them apart"
         yield Reason(Code.DIRECTION, key, "", direction, settle)
-    for fork in forks:
-        if fork.guard is None and any(exit_.name == key or _is_behind(analysis, key, fork) for exit_ in fork.exits):
-            yield _open_branch(key, fork, human=human)
-            break
+    yield from _of_forks(analysis, key, forks, human=human)
     kinds = {step.group.kind for step in analysis.steps(key)}
     if kinds & {GroupKind.FAN_OUT_LIST, GroupKind.FAN_OUT}:
         says = "it is made for each element of a list that the user did not name"
@@ -159,8 +162,15 @@ def _of_step(analysis: Analysis, key: str, forks: Sequence[Fork], *, human: bool
             yield reason
 
 
-def _is_behind(analysis: Analysis, key: str, fork: Fork) -> bool:
-    """Whether a step is made in some of a fork's traces and not in others."""
+def _of_forks(analysis: Analysis, key: str, forks: Sequence[Fork], *, human: bool) -> Iterator[Reason]:
+    for fork in forks:
+        if fork.guard is None and decides(analysis, fork, key):
+            yield _open_branch(key, fork, human=human)
+            break
+
+
+def decides(analysis: Analysis, fork: Fork, key: str) -> bool:
+    """Whether a fork decides about a step: it is made in some of its traces, and not in others."""
     ids = {trace for exit_ in fork.exits for trace in exit_.traces}
     made = {run.trace.id for run in analysis.occurrences(key)} & ids
     return bool(made) and made != ids
@@ -249,7 +259,7 @@ def closed_candidates(analysis: Analysis, key: str, path: str, binding: Binding)
     return binding.candidates if few else ()
 
 
-def _varies(analysis: Analysis) -> bool:
+def varies(analysis: Analysis) -> bool:
     """Whether some input had two different values."""
     for (key, path), binding in analysis.bindings.items():
         selections = [source.selection for source in binding.sources if source.selection is not None]

@@ -94,6 +94,7 @@ class Binding:
         sources: of a copy or a transform: one; several of a consensus, which all have to give the same value.
         value: of a constant, in a list of one; empty for a secret.
         secret: name of a secret that is looked up when the procedure runs.
+        injected: of a constant that holds within a scope and for a time: the name of its `Injection`.
         input: name of an input, or of one that is a list where the step is made for each of its values.
         transform: name of the function that makes the value of the source, or of the input.
         before: text in front, of a template.
@@ -114,6 +115,7 @@ class Binding:
     sources: tuple[Source, ...] = ()
     value: tuple[JsonValue, ...] = ()
     secret: str = ""
+    injected: str = ""
     input: str = ""
     transform: str = ""
     before: str = ""

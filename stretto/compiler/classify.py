@@ -96,7 +96,7 @@ class Classifier:
         if path in self.varying(key):
             return self._of_elements(key, path)
         seen = self.seen(key, path)
-        occurs = sum(key in run.by_key for run in self.runs)
+        occurs = sum(run.succeeds(key) for run in self.runs)  # the arguments of a call that failed are not traced
         optional = len(seen) < occurs
         found = self._classified(key, path, seen)
         if optional and found.kind in (BindingClass.CONSTANT, BindingClass.TRANSFORM) and not found.secret:
@@ -109,6 +109,7 @@ class Classifier:
         name = key.rpartition("#")[0]
         tries: tuple[Callable[[], Binding | None], ...] = (
             lambda: self._secret(key, path, seen, name),
+            lambda: self._injected(key, path, seen),
             lambda: self._copy(key, path, seen),
             lambda: self._input(key, path, seen),
             lambda: self._constant(key, path, seen),
@@ -123,6 +124,13 @@ class Classifier:
         if (declared or masked) and (name, path) not in self._sessions:
             return Binding(key, path, BindingClass.CONSTANT, secret=f"{name}.{path[2:]}")
         return None
+
+    def _injected(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
+        enough = len(seen) >= self._settings.constant_min
+        found = next((each for each in self._settings.inject if enough and each.explains(seen)), None)
+        if found is None:
+            return None
+        return Binding(key, path, BindingClass.CONSTANT, value=(seen[0].value,), injected=found.name)
 
     def _copy(self, key: str, path: str, seen: list[Seen]) -> Binding | None:
         """A strong edge in all traces, or what is left when traces refute each other's candidates."""

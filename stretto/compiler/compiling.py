@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
 from stretto.compiler.analysis import analyse
+from stretto.compiler.cautions import cautions
 from stretto.compiler.emit import Origin, emit
+from stretto.compiler.injected import used
 from stretto.compiler.inputs import find_inputs, inputs_of
 from stretto.compiler.model import Unlogged
 from stretto.compiler.paper import Replayed, Result, replay
@@ -23,7 +25,7 @@ from stretto.procedure import atoms
 from stretto.procedure.checks import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from stretto.compiler.analysis import Analysis
     from stretto.compiler.model import Trace
@@ -73,6 +75,14 @@ class Compilation:
         return Outcome.WITH_PERSON if asks else Outcome.COMPILED
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What is asked for beside a procedure; see `compile_traces`."""
+
+    human: bool
+    joined: tuple[str, ...]
+
+
 def distinct(traces: Sequence[Trace]) -> tuple[Trace, ...]:
     """One trace of those with equal content, the one with the smallest id; sorted by id.
 
@@ -101,6 +111,7 @@ def compile_traces(
     *,
     origin: Origin | None = None,
     human: bool = False,
+    joined: Collection[str] = (),
 ) -> Compilation:
     """Compile traces of one intent.
 
@@ -111,17 +122,20 @@ def compile_traces(
         settings: the compiler's.
         origin: what is known of the procedure beside its traces.
         human: whether a person may be asked which way to go where nothing tells.
+        joined: actions that only some of the traces make, and that did not part them (`Intent.guarded`). Where nothing
+            tells when one is made, nothing is compiled, unless a person may be asked.
     """
     kept = distinct(traces)
     origin = replace(origin or Origin(name), name=name)
     if len(kept) < settings.support_floor:
         says = f"{len(kept)} distinct traces, and it takes {settings.support_floor}"
         return Compilation(name, kept, None, warnings=(says,))
+    asking = _Asking(human, tuple(joined))
     known = {trace.id: Run(Tracing(trace, tools, settings)) for trace in kept}
-    made = _compiled(kept, tools, settings, origin, known=known, human=human)
+    made = _compiled(kept, tools, settings, origin, known=known, asking=asking)
     if made.procedure is None or made.analysis is None:
         return made
-    left_out = tuple(_without_each(made, tools, settings, origin, known=known, human=human))
+    left_out = tuple(_without_each(made, tools, settings, origin, known=known, asking=asking))
     wrong = [each for each in left_out if each.result is Result.WRONG and each.irreversible]
     if wrong:
         return _refused(made, wrong[0], replayed=made.replayed, left_out=left_out)
@@ -135,18 +149,24 @@ def _compiled(
     origin: Origin,
     *,
     known: Mapping[str, Run],
-    human: bool,
+    asking: _Asking,
     whole: bool = True,
 ) -> Compilation:
     """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
-    analysis = analyse(traces, tools, settings, known=known)
-    found = (*_open_repeats(analysis), *reasons(analysis, analysis.forks, human=human))
+    analysis, not_fixed = _analysed(traces, tools, settings, known)
+    warnings = (*not_fixed, *cautions(analysis)) if whole else ()
+    found = (
+        *_never_succeeding(analysis),
+        *_open_repeats(analysis),
+        *reasons(analysis, analysis.forks, human=asking.human, joined=asking.joined),
+    )
     refusal = refuse(origin.name, analysis, found)
-    made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal)
+    made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal, warnings=warnings)
     if refusal is not None or not analysis.keys:
         return made
+    told = replace(origin, warnings=(*origin.warnings, *warnings))
     try:
-        procedure = emit(analysis, found, origin, evidence=whole)
+        procedure = emit(analysis, found, told, evidence=whole)
     except ValueError as error:
         return _refused(made, Replayed("", Result.WRONG, analysis.keys[0], str(error)))
     if not whole:
@@ -160,6 +180,45 @@ def _compiled(
     if failed:
         return _refused(made, failed[0], replayed=replayed)
     return replace(made, procedure=procedure, replayed=replayed)
+
+
+def _analysed(
+    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, known: Mapping[str, Run]
+) -> tuple[Analysis, tuple[str, ...]]:
+    """What traces show, and which of the values that the user names are not fixed, with why.
+
+    A value is not fixed where its read is made for something else as well: then it costs nothing to have it anew.
+    """
+    analysis = analyse(traces, tools, settings, known=known)
+    kept = {key.rpartition("#")[0] for key in analysis.keys}
+    fixed = used(analysis)
+    read_anyway = [each for each in fixed if each.action in kept]
+    if read_anyway:
+        rest = tuple(each for each in settings.inject if each not in read_anyway)
+        analysis = analyse(traces, tools, replace(settings, inject=rest), known=known)
+    called = {call.name for trace in traces for call in trace.calls}
+    warnings = [f"{each.name} is not fixed: {each.action} is called for something else, too" for each in read_anyway]
+    warnings += [
+        f"{each.name} is not fixed: no argument always had it, and it alone"
+        for each in settings.inject
+        if each not in fixed and each.action in called
+    ]
+    return analysis, tuple(warnings)
+
+
+def _never_succeeding(analysis: Analysis) -> tuple[Reason, ...]:
+    """The steps that failed in every trace: nothing is known of their arguments, and a run stops where a call fails."""
+    return tuple(
+        Reason(
+            Code.SELF_CHECK,
+            key,
+            "",
+            "it failed in every trace that made it, and a procedure stops where a call fails",
+            f"traces in which {key.rpartition('#')[0]} succeeds, or none that makes it",
+        )
+        for key in analysis.keys
+        if not any(run.succeeds(key) for run in analysis.runs)
+    )
 
 
 def _open_repeats(analysis: Analysis) -> tuple[Reason, ...]:
@@ -204,7 +263,7 @@ def _without_each(
     origin: Origin,
     *,
     known: Mapping[str, Run],
-    human: bool,
+    asking: _Asking,
 ) -> list[Replayed]:
     """Each trace, replayed by a procedure made without it: without its part, where there are more than `_PARTS`."""
     assert made.analysis is not None  # noqa: S101 - the caller has looked
@@ -216,7 +275,7 @@ def _without_each(
         left = made.traces[part::parts]
         gone = {trace.id for trace in left}
         rest = [trace for trace in made.traces if trace.id not in gone]
-        other = _compiled(rest, tools, floor, origin, known=known, human=human, whole=False)
+        other = _compiled(rest, tools, floor, origin, known=known, asking=asking, whole=False)
         taken = find_inputs(other.analysis) if other.analysis is not None else ()
         for trace in left:
             if other.procedure is None or other.analysis is None:

@@ -27,6 +27,12 @@ several servers have one of that name::
     effect = "read"
     discovery = true               # only looks up documentation
 
+    [[inject]]                     # a stable value that procedures hold, so that they do not call what finds it
+    tool = "get_team"
+    path = "$.team_id"             # in its output
+    scope = {tenant = "acme"}      # for whom it holds: user, tenant, project
+    days = 30                      # how long it is used after it was last observed; this is the default
+
     [[links]]                      # a field and an argument that mean the same, though their names do not say so
     output = ["shop.order", "$.pid"]
     argument = ["shop.refund", "$.payment_id"]
@@ -99,18 +105,38 @@ class _Link(Form):
     argument: _Place = Field(strict=False)
 
 
+class DeclaredInjection(Form):
+    """A stable value that procedures hold; see `stretto.compiler.injecting.Injection`."""
+
+    tool: _Name
+    path: Annotated[str, Field(pattern=r"^\$")]
+    scope: dict[Literal["user", "tenant", "project"], _Name] = Field(min_length=1)
+    days: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
+
+
 class Declared(Form):
     """All that the user says of tools.
 
     Attributes:
         stretto_tools: the version of the form, 1.
         tools: by name, as recordings have it, or as ``server::name``.
+        inject: stable values that procedures hold, in any order.
         links: a field of an output and an argument that mean the same, each as ``app.action`` and path.
     """
 
     stretto_tools: Literal[1] = 1
     tools: dict[_Name, DeclaredTool] = Field(default_factory=dict)
+    inject: tuple[DeclaredInjection, ...] = Field(default=(), strict=False)
     links: tuple[_Link, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _of_one_scope(self) -> Self:
+        names: dict[str, str] = {}
+        for each in self.inject:
+            for kind, name in each.scope.items():
+                if names.setdefault(kind, name) != name:
+                    raise ValueError(f"expected one {kind} in all of inject, and there are {names[kind]} and {name}")
+        return self
 
     def name_of(self, recorded: str, server: str, name: str) -> str | None:
         """The name under which a tool is declared; None where it is not.

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from stretto.compiler.abstain import Code, Reason, closed_candidates
+from stretto.compiler.abstain import Code, Reason, closed_candidates, decides
+from stretto.compiler.assuming import assumptions
 from stretto.compiler.binding import BindingClass, SelectionKind
 from stretto.compiler.evidence import Verdict
 from stretto.compiler.guards import ways
+from stretto.compiler.injected import began, forbidden_tools, injected_values, scope_of
 from stretto.compiler.inputs import FoundInput, Use, find_inputs
 from stretto.compiler.repeats import repeat_of
 from stretto.procedure import graph
@@ -23,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stretto.compiler.analysis import Analysis
+    from stretto.compiler.assuming import Assumption
     from stretto.compiler.binding import Binding, Source
     from stretto.compiler.evidence import Evidence
     from stretto.compiler.guards import Fork, Way
     from stretto.compiler.steps import Run
 
-__all__ = ["Origin", "emit", "unseen", "variants"]
+__all__ = ["ALWAYS", "Origin", "emit", "unseen", "variants"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,9 @@ def unseen(analysis: Analysis) -> float:
     return sum(number == 1 for number in counts.values()) / max(sum(counts.values()), 1)
 
 
+#: The exit of a decision on what always held.
+ALWAYS: Final = "as always"
+
 _ANSWERS = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
 
@@ -90,7 +96,8 @@ class _Emitter:
         self._reasons = found
         self._origin = origin
         self._forks = analysis.forks
-        self._ways = ways(analysis)
+        self._reached = ways(analysis)
+        self._ways = dict(self._reached)
         self._inputs = find_inputs(analysis)
         self._input_of = {use: each for each in self._inputs for use in each.uses}
         self._nodes: dict[str, Any] = {}
@@ -99,6 +106,9 @@ class _Emitter:
         self._notes: list[graph.EvidenceNote] = []
 
     def procedure(self) -> graph.Procedure:
+        if self._analysis.settings.assume:
+            for assumption in assumptions(self._analysis):
+                self._add_assumption(assumption)
         for key in self._analysis.keys:
             self._add_step(key)
         for fork in self._forks:
@@ -118,7 +128,9 @@ class _Emitter:
             name=self._origin.name,
             summary=self._origin.summary,
             parent=self._origin.parent,
+            scope=scope_of(self._analysis),
             inputs={each.name: _spec(each) for each in self._inputs},
+            injected=injected_values(self._analysis, self._origin.contracts),
             outputs=self._outputs(),
             nodes={
                 name: node.model_copy(update={"layer": numbers[name]})
@@ -127,6 +139,7 @@ class _Emitter:
             edges=edges,
             evidence=self._notes,
             contracts=dict(sorted(self._origin.contracts.items())),
+            forbidden_at_runtime=forbidden_tools(self._analysis),
             compiled=self._compiled(),
         )
 
@@ -168,9 +181,7 @@ class _Emitter:
             "basis": (binding.basis or "") and str(binding.basis),
         }
         if binding.kind is BindingClass.CONSTANT:
-            value: Any = (
-                graph.Secret(secret=binding.secret) if binding.secret else graph.Constant(value=binding.value[0])
-            )
+            value: Any = self._constant(binding)
         elif binding.kind is BindingClass.USER_INPUT:
             value = graph.Input(input=self._input_of[Use(key, path)].name)
         elif binding.kind is BindingClass.COPY:
@@ -182,6 +193,13 @@ class _Emitter:
         else:
             value = graph.FromNode(node=self._add_question(key, path, binding))
         return graph.Binding(value=value, **more)
+
+    def _constant(self, binding: Binding) -> graph.Secret | graph.Injected | graph.Constant:
+        if binding.secret:
+            return graph.Secret(secret=binding.secret)
+        if binding.injected:
+            return graph.Injected(injected=binding.injected)
+        return graph.Constant(value=binding.value[0])
 
     def _source(self, key: str, path: str, number: int, source: Source) -> graph.Source:
         selection = source.selection
@@ -290,21 +308,38 @@ class _Emitter:
             if guard.step:
                 self._link(guard.step, fork.id, graph.Edge(first=guard.step, then=fork.id, kind="data"))
         else:
-            final = any(each.code is Code.CHOICE and not each.path for each in self._reasons)
+            person = any(
+                each.code is Code.CHOICE and not each.path and decides(self._analysis, fork, each.step)
+                for each in self._reasons
+            )
             asked: dict[str, Any] = {
                 **common,
                 "asks": "Which way does it go on?",
                 "about": fork.exits[0].name,
-                "exits": sorted(seen),
+                "exits": list(seen),
                 "shows": [graph.Source(node=key, path="$") for key in fork.after],
             }
             self._nodes[fork.id] = (
-                graph.HumanNode(code=Code.CHOICE.value, **asked) if final else graph.ModelNode(**asked)
+                graph.HumanNode(code=Code.CHOICE.value, **asked) if person else graph.ModelNode(**asked)
             )
         for key in fork.after:
             self._link(key, fork.id, graph.Edge(first=key, then=fork.id, kind="asks"))
         for earlier, _ in fork.within:
             self._link(earlier, fork.id, graph.Edge(first=earlier, then=fork.id, kind="asks"))
+
+    def _add_assumption(self, found: Assumption) -> None:
+        """A decision with one exit, so that anything else stops the run before the step."""
+        name = f"{found.step} assumes {found.source} {found.path}"
+        self._nodes[name] = graph.DecisionNode(
+            layer=0,
+            when=_when(self._reached[found.step]),
+            predicate="equals",
+            of=graph.Source(node=found.source, path=found.path),
+            exits={ALWAYS: [found.value]},
+            seen={ALWAYS: found.support},
+        )
+        self._ways[found.step] = tuple((*way, (name, ALWAYS)) for way in self._ways[found.step] or ((),))
+        self._link(found.source, name, graph.Edge(first=found.source, then=name, kind="data"))
 
     def _link(self, first: str, then: str, edge: graph.Edge) -> None:
         if first != then:
@@ -402,6 +437,8 @@ class _Emitter:
             traces=[_digest(run.trace.id) for run in analysis.runs],
             agents=sorted(agents),
             support=len(analysis.runs),
+            since=began(analysis.runs, min),
+            until=began(analysis.runs, max),
             calls=dict(sorted(labels.items())),
             branches=[
                 graph.Branch(steps=list(steps), traces=number)

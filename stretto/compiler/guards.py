@@ -82,7 +82,8 @@ class Fork:
     Attributes:
         id: ``fork1``, ``fork2``, … in order.
         within: the exits of earlier forks that lead here.
-        exits: the ways on, sorted by name.
+        exits: the ways on, in the order of their first steps; a trace goes the first of which it has the step. `END`
+            is the last.
         guard: what tells them apart; None when nothing does, or too much.
         rivals: all guards that separate the traces, when there is more than one.
         after: keys of the steps that come before it in all its traces.
@@ -131,7 +132,8 @@ class _Search:
         for run in runs:
             groups.setdefault(next((key for key in optional if key in run.by_key), END), []).append(run)
         before = self._before(common, optional, runs)
-        exits = tuple(Exit(name, tuple(run.trace.id for run in groups[name])) for name in sorted(groups))
+        names = [name for name in (*order, END) if name in groups]
+        exits = tuple(Exit(name, tuple(run.trace.id for run in groups[name])) for name in names)
         found = list(_guards(self.analysis, groups, before))
         guard = found[0] if len(found) == 1 else None
         name = f"fork{len(self.forks) + 1}"

@@ -135,17 +135,17 @@ def _uses(analysis: Analysis) -> Iterator[tuple[str, Use, dict[str, JsonValue], 
 def _given(run: Run, key: str, path: str, many: bool) -> list[JsonValue]:  # noqa: FBT001 - named where it is called
     if many:
         return [run.element_values(key, path)]
-    argument = run.arguments(key).get(path)
-    return [argument.value] if argument is not None else []
+    given = run.given(key)
+    return [given[path]] if path in given else []
 
 
 def _chosen(run: Run, key: str, path: str, source: Source) -> list[JsonValue]:
     """The value of the field by which the element was chosen, in a list of one."""
-    argument, output = run.arguments(key).get(path), run.output(source.step) if source.step in run.by_key else None
-    if argument is None or output is None or isinstance(output, Unlogged) or source.selection is None:
+    given, output = run.given(key), run.output(source.step) if source.step in run.by_key else None
+    if path not in given or output is None or isinstance(output, Unlogged) or source.selection is None:
         return []
     for _, element in elements(output, source.path):
-        if atoms.same(element.value, argument.value):
+        if atoms.same(element.value, given[path]):
             found = atoms.read_general(element.whole, source.selection.field)
             return [found[0][1]] if len(found) == 1 else []
     return []

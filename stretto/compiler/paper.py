@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from stretto.compiler.model import Unlogged
 from stretto.procedure import atoms, graph
-from stretto.procedure.engine import Answer, Ask, Done, Ending, play
+from stretto.procedure.engine import play
+from stretto.procedure.exchange import Answer, Ask, Done, Ending
+from stretto.procedure.freshness import Freshness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stretto.compiler.steps import Run
-    from stretto.procedure.engine import Make, Reply, Request
+    from stretto.procedure.exchange import Make, Reply, Request
     from waggle.jsonvalue import JsonValue
 
 __all__ = ["Replayed", "Result", "replay"]
@@ -71,7 +73,7 @@ def replay(procedure: graph.Procedure, run: Run, inputs: Mapping[str, JsonValue]
         inputs: the procedure's, as the trace shows them.
     """
     paper = _Paper(procedure, run)
-    playing = play(procedure, inputs, paper.secret)
+    playing = play(procedure, inputs, paper.secret, dict.fromkeys(procedure.injected, Freshness.FRESH))
     try:
         request = next(playing)
         while True:
@@ -96,9 +98,9 @@ class _Paper:
         for node_name, node in self._procedure.tools():
             for path, binding in node.args.items():
                 if isinstance(binding.value, graph.Secret) and binding.value.secret == name:
-                    argument = self._run.arguments(node_name).get(path)
-                    if argument is not None:
-                        return str(argument.value)
+                    given = self._run.given(node_name)
+                    if path in given:
+                        return str(given[path])
         return ""
 
     def reply(self, request: Request) -> Reply:
@@ -138,8 +140,8 @@ class _Paper:
             return Answer(given=False)
         if node.answer == "array":
             return Answer(self._run.element_values(node.about, node.path))
-        argument = self._run.arguments(node.about).get(node.path)
-        return Answer(argument.value) if argument is not None else Answer(given=False)
+        given = self._run.given(node.about)
+        return Answer(given[node.path]) if node.path in given else Answer(given=False)
 
     def judged(self, ending: Ending) -> Replayed:
         """What an end without a wrong call is worth: all kept calls, or too few."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from stretto.compiler.declared import Declared, DeclaredTool
+from stretto.compiler.injecting import Injection
 from stretto.compiler.model import UNLOGGED, Call, Effect, Thought, Trace, Utterance
 from stretto.compiler.names import RawTool, canonical_names
 from stretto.compiler.schemas import Tools, ToolSchema
@@ -64,12 +65,14 @@ class Reading:
         traces: one a session, sorted by id.
         tools: what is known of the actions.
         contracts: of the tools that were called, by `contract_key`.
+        inject: the stable values that procedures are to hold, sorted by name.
         warnings: what was left out, and what names had to be changed, for people.
     """
 
     traces: tuple[Trace, ...]
     tools: Tools
     contracts: Mapping[str, Contract] = field(default_factory=dict)
+    inject: tuple[Injection, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -139,6 +142,7 @@ def read_recorded(
         tuple(sorted(_told_apart(traces), key=lambda trace: trace.id)),
         Tools(dict(_schemas(tools.values())), frozenset((each.output, each.argument) for each in declared.links)),
         {contract_key(tool.raw.server, tool.raw.name): tool.contract for tool in tools.values()},
+        tuple(sorted(_injections(declared, tools), key=lambda each: each.name)),
         (
             *named.warnings,
             *(f"{count} of {len(held)} sessions left out: {problem}" for problem, count in sorted(left_out.items())),
@@ -234,10 +238,25 @@ def _schemas(tools: Iterable[_Tool]) -> Iterator[tuple[str, ToolSchema]]:
             yield ".".join(tool.name), schema
 
 
+def _injections(declared: Declared, tools: Mapping[str, _Tool]) -> Iterator[Injection]:
+    for each in declared.inject:
+        for name in sorted(
+            {".".join(tool.name) for known, tool in tools.items() if _is_called(each.tool, known, tool)}
+        ):
+            yield Injection(name, each.path, tuple(sorted(each.scope.items())), each.days)
+
+
+def _is_called(said: str, recorded: str, tool: _Tool) -> bool:
+    return said in (recorded, f"{tool.raw.server}::{tool.raw.name}", tool.raw.name)
+
+
 def _unused(declared: Declared, tools: Mapping[str, _Tool]) -> Iterator[str]:
     used = {declared.name_of(name, tool.raw.server, tool.raw.name) for name, tool in tools.items()}
     for name in sorted(set(declared.tools) - used):
         yield f"{name} is declared, and no session calls it"
+    for each in declared.inject:
+        if not any(_is_called(each.tool, name, tool) for name, tool in tools.items()):
+            yield f"{each.tool} {each.path} is to be injected, and no session calls it"
 
 
 def _unknown(tools: Mapping[str, _Tool]) -> Iterator[str]:

@@ -165,6 +165,7 @@ class Router:
         has_secret: Callable[[str], bool],
         person: bool,
         contracts: Mapping[str, Contract] | None = None,
+        scope: Mapping[str, str] | None = None,
     ) -> Routed:
         """Decide what becomes of a request.
 
@@ -173,7 +174,10 @@ class Router:
             has_secret: whether a secret of a name is there.
             person: whether a person can be asked.
             contracts: of the tools that are there now; None where they are not known, and are compared when it runs.
+            scope: for whom the request is, by kind: ``user``, ``tenant``, ``project``. A procedure that holds for one
+                tenant alone is for no other.
         """
+        has = _Has(has_secret, person, contracts, scope)
         given = tokens(request)
         vector = unit(self._embedder.embed([" ".join(token.word for token in given if not token.shape)])[0])
         ranked = sorted(
@@ -187,10 +191,7 @@ class Router:
         reasons = (
             *((Gate.SIMILARITY, each) for each in _unlike(near, next_, known)),
             *((Gate.WORDS, each) for each in self._words(request, known, found)),
-            *(
-                (Gate.READINESS, each)
-                for each in _unready(known, found, has_secret=has_secret, person=person, contracts=contracts)
-            ),
+            *((Gate.READINESS, each) for each in _unready(known, found, has)),
         )
         like = at_least(near, known.floor)
         return Routed(
@@ -269,19 +270,29 @@ def _unlike(near: float, next_: float, known: _Known) -> Iterator[str]:
         yield f"similarity {near:.2f}, and {next_:.2f} to another procedure"
 
 
-def _unready(
-    known: _Known,
-    found: Read,
-    *,
-    has_secret: Callable[[str], bool],
-    person: bool,
-    contracts: Mapping[str, Contract] | None,
-) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Has:
+    """What there is for a run; see `Router.route`."""
+
+    secret: Callable[[str], bool]
+    person: bool
+    contracts: Mapping[str, Contract] | None
+    scope: Mapping[str, str] | None
+
+
+def _unready(known: _Known, found: Read, has: _Has) -> Iterator[str]:
     procedure, requests = known.candidate.procedure, known.candidate.requests
     if requests.procedure != digest_of(procedure):
         yield "the requests are those of another version of the procedure"
     yield from found.refused
-    yield from not_ready(procedure, found.values, has_secret=has_secret, person=person, contracts=contracts)
+    yield from not_ready(
+        procedure,
+        found.values,
+        has_secret=has.secret,
+        person=has.person,
+        contracts=has.contracts,
+        scope=has.scope,
+    )
     if procedure.changes() and procedure.compiled.unseen > known.unseen_max:
         unseen = procedure.compiled.unseen
         yield f"the chance of a way that nobody has seen is {unseen:.2f}, above {known.unseen_max:.2f}"

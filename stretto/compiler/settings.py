@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from stretto.compiler.injecting import Injection
     from waggle.jsonvalue import JsonValue
 
 __all__ = ["CompilerSettings", "number_of"]
@@ -40,6 +41,9 @@ class CompilerSettings:
         unseen_max: largest estimated chance of a variant that nobody has seen at which a procedure with effects is
             routed by itself.
         allow_model_on_irreversible: whether a model's answer may be an argument of an irreversible step.
+        assume: whether what always held before a step that nobody can take back has to hold when the procedure runs
+            (`stretto.compiler.assuming`).
+        inject: stable values that are fixed, and not read anew on each run; see `Injection`.
     """
 
     distance_threshold: float | None = None
@@ -58,6 +62,8 @@ class CompilerSettings:
     router_margin: float = 0.05
     unseen_max: float = 0.20
     allow_model_on_irreversible: bool = False
+    assume: bool = False
+    inject: tuple[Injection, ...] = ()
 
     def is_distinctive(self, value: JsonValue) -> bool:
         """Whether an accidental match with a value is unlikely, by its type.

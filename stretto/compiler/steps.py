@@ -147,6 +147,22 @@ class Run:
                 if each.path not in varying:
                     yield each.path, each
 
+    def given(self, key: str) -> dict[str, JsonValue]:
+        """What a step's call was given, by exact path, also where it failed, so that its arguments were not traced.
+
+        Of a step with several calls, the arguments that are the same in all of them. Nothing without such a step.
+        """
+        traced = self.arguments(key)
+        if traced or key not in self.by_key:
+            return {path: argument.value for path, argument in traced.items()}
+        varying = self.varying(key)
+        found = atoms.arguments(self.by_key[key].first.args)
+        return {path: value for path, value in found.items() if path not in varying}
+
+    def succeeds(self, key: str) -> bool:
+        """Whether the trace has a step, and some call of it succeeded."""
+        return key in self.by_key and any(call.ok for call in self.by_key[key].calls)
+
     @cached_property
     def paths(self) -> dict[str, frozenset[str]]:
         """The exact paths of each step's arguments, by key; those that differ among its calls among them."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stretto.procedure.contracts import contract_key
 from stretto.procedure.graph import (
     Copied,
     DecisionNode,
     FromNode,
     HumanNode,
+    Injected,
     Input,
     ModelNode,
     Source,
@@ -17,7 +19,7 @@ from stretto.procedure.graph import (
 )
 from stretto.procedure.order import layers
 from stretto.procedure.shapes import SHAPES
-from stretto.procedure.transforms import REGISTRY, TEMPLATE
+from stretto.procedure.transforms import TEMPLATE, registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +34,7 @@ def faults(procedure: Procedure) -> list[str]:
 
     Acyclic; every source of a binding comes before it, in a layer before; every way names exits that are there; every
     strong edge has evidence; every transform is registered; what a node needs of an input is declared, and so is the
-    shape of each.
+    shape of each; no step calls what is never to be called.
     """
     found = [
         f"$.inputs.{name}: there is no shape {spec.pattern}"
@@ -42,10 +44,18 @@ def faults(procedure: Procedure) -> list[str]:
     found += _of_edges(procedure)
     for name, node in procedure.nodes.items():
         found += [f"$.nodes.{name}: {fault}" for fault in _of_node(procedure, name, node)]
+    found += _of_forbidden(procedure)
     for output in procedure.outputs:
         if output.source.node not in procedure.nodes:
             found.append(f"$.outputs: {output.name} comes from {output.source.node}, which is no node")
     return found
+
+
+def _of_forbidden(procedure: Procedure) -> Iterator[str]:
+    forbidden = set(procedure.forbidden_at_runtime)
+    for name, node in procedure.tools():
+        if contract_key(node.server, node.tool) in forbidden:
+            yield f"$.nodes.{name}: calls {node.tool}, which is never to be called"
 
 
 def _of_edges(procedure: Procedure) -> Iterator[str]:
@@ -71,13 +81,16 @@ def _of_edges(procedure: Procedure) -> Iterator[str]:
 def _of_node(procedure: Procedure, name: str, node: Node) -> Iterator[str]:
     yield from _of_ways(procedure, node)
     for origin in _origins(node):
-        if isinstance(origin, Input):
+        if isinstance(origin, Injected):
+            if origin.injected not in procedure.injected:
+                yield f"takes {origin.injected}, which is not injected"
+        elif isinstance(origin, Input):
             if origin.input not in procedure.inputs:
                 yield f"takes input {origin.input}, which is not declared"
         else:
             yield from _of_origin(procedure, name, node, origin)
     if isinstance(node, TransformNode) and node.name != TEMPLATE:
-        known = REGISTRY.get(node.name)
+        known = registry().get(node.name)
         if known is None or known.version != node.version:
             yield f"needs transform {node.name} version {node.version}, which is not there"
     repeat = node.repeat if isinstance(node, ToolNode) else None
@@ -105,13 +118,13 @@ def _of_origin(procedure: Procedure, name: str, node: Node, origin: Source | Fro
         yield f"takes one of {origin.node} {origin.path}, and does not say which"
 
 
-def _origins(node: Node) -> Iterator[Source | Input | FromNode]:
+def _origins(node: Node) -> Iterator[Source | Injected | Input | FromNode]:
     if isinstance(node, ToolNode):
         for binding in node.args.values():
             value = binding.value
             if isinstance(value, Copied):
                 yield from value.sources
-            elif isinstance(value, Input | FromNode):
+            elif isinstance(value, Injected | Input | FromNode):
                 yield value
     elif isinstance(node, TransformNode | DecisionNode):
         yield node.of

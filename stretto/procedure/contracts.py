@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stretto.sessions.manifest import Kind
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["contract", "contract_key", "listed_contract"]
+__all__ = ["changed_parts", "contract", "contract_key", "listed_contract"]
 
 
 def contract_key(server: str, tool: str) -> str:
@@ -37,6 +37,11 @@ def contract(takes: str | None, output: JsonValue, kind: Kind | None) -> Contrac
         output="" if output is None else fingerprint(output),
         annotations="" if kind is None else fingerprint(kind),
     )
+
+
+def changed_parts(then: Contract, now: Contract) -> list[str]:
+    """In what a tool is another now: ``input``, ``output``, ``annotations``; what was not known then, is no change."""
+    return [part for part in ("input", "output", "annotations") if getattr(then, part) not in ("", getattr(now, part))]
 
 
 def listed_contract(tool: JsonObject) -> Contract:

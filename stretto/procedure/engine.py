@@ -11,15 +11,18 @@ procedure was compiled is decided here, it stops the run instead; and the run st
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from stretto.procedure import atoms
+from stretto.procedure.exchange import Answer, Ask, Calls, Done, Ending, Escalation, Make
+from stretto.procedure.freshness import Freshness
 from stretto.procedure.graph import (
     Constant,
     Copied,
     DecisionNode,
     FromNode,
     HumanNode,
+    Injected,
     Input,
     Secret,
     Source,
@@ -32,133 +35,11 @@ from stretto.procedure.values import ABSENT, count_of, insert, is_absent, is_not
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
+    from stretto.procedure.exchange import Reply, Request
     from stretto.procedure.graph import Binding, Node, Procedure, Question, Way
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Answer", "Ask", "Calls", "Done", "Ending", "Escalation", "Make", "Reply", "Request", "play"]
-
-
-@dataclass(frozen=True, slots=True)
-class Make:
-    """A call that is to be made.
-
-    Attributes:
-        id: of this call in this run: the node's name, and the number of the element of a repeated step.
-        node: the node's name.
-        server: of the tool; empty where there is one server.
-        tool: its name there.
-        args: its arguments.
-        effect: see `stretto.compiler.model.Effect`.
-        waits: whether the same call was made before and its answer has to change, so that waiting makes sense.
-    """
-
-    id: str
-    node: str
-    server: str
-    tool: str
-    args: JsonObject
-    effect: str
-    waits: bool = False
-
-    @property
-    def changes(self) -> bool:
-        """Whether it changes anything, as far as is known."""
-        return self.effect not in ("read", "auth")
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls that do not depend on each other: one that changes something, or several reads."""
-
-    makes: tuple[Make, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A question.
-
-    Attributes:
-        id: the node's name.
-        person: whether a person is asked; else a model.
-        text: the question.
-        candidates: what may be answered; empty where any value of the type may.
-        shows: what whoever answers may see, by place.
-        answer: JSON type of an answer that is not among candidates.
-        deadline_s: seconds until the run stops; 0 for none.
-    """
-
-    id: str
-    person: bool
-    text: str
-    candidates: tuple[JsonValue, ...] = ()
-    shows: tuple[tuple[str, JsonValue], ...] = ()
-    answer: str = ""
-    deadline_s: float = 0
-
-
-Request: TypeAlias = Calls | Ask
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of a call.
-
-    Attributes:
-        ok: whether it succeeded.
-        output: as JSON; a result that is no JSON is one text.
-        certain: whether it is known what came of it. A call that got no answer may have been made.
-    """
-
-    ok: bool
-    output: JsonValue
-    certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to a question; None in `value` with `given` false when nobody gave one."""
-
-    value: JsonValue = None
-    given: bool = True
-
-
-#: What is sent back: as many `Done` as there were calls, in their order, or an `Answer`.
-Reply: TypeAlias = "Sequence[Done] | Answer"
-
-
-@dataclass(frozen=True, slots=True)
-class Escalation:
-    """Why a run stopped before its end.
-
-    Attributes:
-        procedure: its name.
-        node: where it stopped.
-        reason: ``missing_source``, ``selection``, ``sources_disagree``, ``unseen_branch``, ``unseen_value``,
-            ``call_failed``, ``too_many``, ``unknown_page``, ``no_answer``, ``not_among_candidates``, ``declined``;
-            ``in_doubt``: a change was begun, and it is not known whether it was made; ``masked``: a run that was taken
-            up would have to pass on what is kept nowhere.
-        observed: what was met, for people.
-    """
-
-    procedure: str
-    node: str
-    reason: str
-    observed: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended.
-
-    Attributes:
-        outputs: what the procedure gives, by name.
-        made: the calls that were made, in order, with what came of them.
-        escalation: why it stopped; None when it came to its end.
-    """
-
-    outputs: JsonObject
-    made: tuple[tuple[Make, Done], ...]
-    escalation: Escalation | None = None
+__all__ = ["play"]
 
 
 class _Stop(Exception):
@@ -169,7 +50,10 @@ class _Stop(Exception):
 
 
 def play(
-    procedure: Procedure, inputs: Mapping[str, JsonValue], secret: Callable[[str], str]
+    procedure: Procedure,
+    inputs: Mapping[str, JsonValue],
+    secret: Callable[[str], str],
+    fresh: Mapping[str, Freshness] | None = None,
 ) -> Generator[Request, Reply, Ending]:
     """Play a procedure.
 
@@ -177,9 +61,12 @@ def play(
         procedure: sound, see `stretto.procedure.checks`.
         inputs: by name; checked already, see `stretto.procedure.readiness`.
         secret: gives a secret by its name.
+        fresh: what may be done with each injected value (`stretto.procedure.freshness`); one that is not named is
+            read anew.
     """
     run = _Run(procedure, inputs, secret)
     try:
+        yield from run.refresh(fresh or {})
         for layer in _layers(procedure):
             together = {name: node for name, node in layer.items() if _reads_once(node)}
             yield from run.read(together)
@@ -212,7 +99,29 @@ class _Run:
     values: dict[str, JsonValue] = field(default_factory=dict)  # what each node gave
     taken: dict[str, str] = field(default_factory=dict)  # the exit of each decision
     args: dict[str, JsonObject] = field(default_factory=dict)  # of the calls, by node
+    injected: dict[str, JsonValue] = field(default_factory=dict)  # by name, where they may be used
     at: str = ""
+
+    def refresh(self, fresh: Mapping[str, Freshness]) -> Generator[Request, Reply, None]:
+        """Take the injected values that may be used, and read the others anew."""
+        for name, value in self.procedure.injected.items():
+            self.at = name
+            what = fresh.get(name, Freshness.REFRESH)
+            if what is Freshness.FRESH:
+                self.injected[name] = value.value
+                continue
+            if value.refresh is None or what is Freshness.LOST:
+                raise _Stop("stale_constant", f"{name} may have changed, and nothing reads it anew")
+            again = value.refresh
+            make = Make(f"refresh {name}", name, again.server, again.tool, dict(again.args), "read")
+            replies = yield Calls((make,))
+            assert not isinstance(replies, Answer)  # noqa: S101 - the contract of `play`
+            (done,) = replies
+            self.made.append((make, done))
+            found = atoms.read_general(done.output, value.path) if done.ok else []
+            if not found:
+                raise _Stop("stale_constant", f"{name} may have changed, and {again.tool} did not yield it anew")
+            self.injected[name] = found[0][1]
 
     def read(self, nodes: Mapping[str, ToolNode]) -> Generator[Request, Reply, None]:
         """Make the reads of one layer that are reached, at once."""
@@ -285,6 +194,8 @@ class _Run:
         if isinstance(origin, Constant):
             constant: JsonValue = origin.value
             return constant
+        if isinstance(origin, Injected):
+            return self.injected[origin.injected]
         if isinstance(origin, Secret):
             return self.secret(origin.secret)
         if isinstance(origin, FromNode):

@@ -26,6 +26,8 @@ __all__ = [
     "EvidenceNote",
     "FromNode",
     "HumanNode",
+    "Injected",
+    "InjectedValue",
     "Input",
     "InputSpec",
     "ModelNode",
@@ -33,6 +35,7 @@ __all__ = [
     "Output",
     "Procedure",
     "Question",
+    "Refresh",
     "Repeat",
     "Secret",
     "Select",
@@ -104,6 +107,13 @@ class Secret(Form):
     secret: Name
 
 
+class Injected(Form):
+    """A value that was fixed when the procedure was compiled; see `InjectedValue`."""
+
+    kind: Literal["injected"] = "injected"
+    injected: Name
+
+
 class Input(Form):
     """A value that whoever starts the procedure gives; each of them, where the step goes over a list of them."""
 
@@ -135,7 +145,7 @@ class Binding(Form):
         basis: what the edge behind it rests on; empty for none.
     """
 
-    value: Annotated[Constant | Secret | Input | Copied | FromNode, Field(discriminator="kind")]
+    value: Annotated[Constant | Secret | Injected | Input | Copied | FromNode, Field(discriminator="kind")]
     optional: bool = False
     support: Count = 0
     basis: str = ""
@@ -322,6 +332,43 @@ class Contract(Form):
     annotations: str = ""
 
 
+class Refresh(Form):
+    """The read that yields an injected value anew.
+
+    Attributes:
+        tool: its name at its server.
+        server: the server's name; empty where there is one.
+        args: its arguments, always these.
+    """
+
+    tool: Name
+    server: str = ""
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class InjectedValue(Form):
+    """A stable value that was fixed when the procedure was compiled, so that what finds it is not called.
+
+    Attributes:
+        value: it.
+        tool: what it came from, as ``server/tool``.
+        path: exact path in that tool's output.
+        contract: what that tool was.
+        observed: when it was last seen in a trace, ISO 8601 in UTC; empty where that is not known, and it is never
+            used as it is.
+        days: how long it may be used after that.
+        refresh: how it is read anew; None where it cannot be, so that a run that would need it is handed back.
+    """
+
+    value: Any
+    tool: Name
+    path: str
+    contract: Contract = Field(default_factory=Contract)
+    observed: str = ""
+    days: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    refresh: Refresh | None = None
+
+
 class Branch(Form):
     """One set of steps that traces took."""
 
@@ -338,6 +385,8 @@ class Compiled(Form):
         traces: digests of the traces' ids.
         agents: what agents recorded them.
         support: distinct traces.
+        since: when the first of them began, ISO 8601 in UTC; empty where it is not known of all.
+        until: when the last of them began.
         calls: calls in the traces, by label.
         branches: the sets of steps, the most frequent first.
         unseen: estimated chance that the next run takes a way that nobody has seen (Good and Turing): the share of
@@ -351,6 +400,8 @@ class Compiled(Form):
     traces: list[str] = Field(default_factory=list)
     agents: list[str] = Field(default_factory=list)
     support: Count = 0
+    since: str = ""
+    until: str = ""
     calls: dict[str, Count] = Field(default_factory=dict)
     branches: list[Branch] = Field(default_factory=list)
     unseen: Share = 1.0
@@ -373,7 +424,9 @@ class Procedure(Form):
         name: of it.
         summary: what it does, for people.
         parent: digest of the one that it takes the place of; empty for none.
+        scope: for whom its injected values hold, by kind: ``user``, ``tenant``, ``project``.
         inputs: by name.
+        injected: stable values that were fixed when it was compiled, by name.
         outputs: what it gives.
         nodes: by their names: a step's key for a tool.
         edges: why which comes first.
@@ -388,7 +441,9 @@ class Procedure(Form):
     name: Name
     summary: str = ""
     parent: str = ""
+    scope: dict[Name, Name] = Field(default_factory=dict)
     inputs: dict[str, InputSpec] = Field(default_factory=dict)
+    injected: dict[Name, InjectedValue] = Field(default_factory=dict)
     outputs: list[Output] = Field(default_factory=list)
     nodes: dict[str, Node] = Field(default_factory=dict)
     edges: list[Edge] = Field(default_factory=list)

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from stretto.errors import RunError
-from stretto.procedure.engine import Answer, Done
+from stretto.procedure.exchange import Answer, Done
 from waggle import files, jsonvalue
 from waggle.errors import StoreUnavailable
-from waggle.redact import is_masked, redact_value
+from waggle.redact import is_masked, redact_text, redact_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from stretto.procedure.engine import Ask, Make
+    from stretto.procedure.exchange import Ask, Escalation, Make
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["FINISHED", "Journal", "NoJournal", "open_journal"]
+__all__ = ["FINISHED", "Journal", "NoJournal", "open_journal", "read_events"]
 
 #: How a run ends that came to its end.
 FINISHED: Final = "finished"
@@ -56,8 +56,8 @@ class NoJournal:
     def answer(self, ask: Ask, answer: Answer) -> None:
         """A question has been answered."""
 
-    def close(self, how: str) -> None:
-        """The run has ended: `FINISHED`, or why it stopped."""
+    def close(self, stopped: Escalation | None = None) -> None:
+        """The run has ended, or stopped."""
 
 
 @dataclass
@@ -122,9 +122,13 @@ class Journal(NoJournal):
         if answer.given:
             self._write({"asked": ask.id, "answer": redact_value(answer.value)})
 
-    def close(self, how: str) -> None:
+    def close(self, stopped: Escalation | None = None) -> None:
         """Write how the run ended. One that stopped may be taken up again."""
-        self._write({"ended": how})
+        if stopped is None:
+            self._write({"ended": FINISHED})
+        else:
+            observed = redact_text(stopped.observed)
+            self._write({"ended": stopped.reason, "node": stopped.node, "observed": observed})
 
     def _write(self, event: JsonObject, *, durable: bool = False) -> None:
         files.append_line(self.path, jsonvalue.dumps(event), durable=durable)
@@ -158,16 +162,14 @@ def open_journal(
     """
     head: JsonObject = {"stretto_run": _VERSION, "procedure": digest, "inputs": redact_value(dict(inputs))}
     try:
-        data = files.read_bytes(path, limit=_BYTES)
+        events = read_events(path)
     except FileNotFoundError:
         files.append_line(path, jsonvalue.dumps(head))
         return Journal(path)
-    except (OSError, ValueError) as error:
-        raise StoreUnavailable(path, str(error), "make it readable") from None
-    events = list(_events(path, data))
     if not events or events[0] != head:
         raise RunError(str(path), "it is the journal of another procedure, or of other inputs; name another file")
     journal = _taken_up(path, events[1:])
+    _drop_fragment(path)
     found = made or {}
     for name in (*not_made, *found):
         if name not in journal.begun or name in journal.ended:
@@ -177,6 +179,16 @@ def open_journal(
         del journal.begun[name]
     journal.ended.update({name: Done(ok=True, output=output) for name, output in found.items()})
     return journal
+
+
+def _drop_fragment(path: Path) -> None:
+    """Take out a last line that a crash cut short, so that no other line comes to stand behind it."""
+    data = files.read_bytes(path, limit=_BYTES)
+    last = data.rpartition(b"\n")[2]
+    try:
+        jsonvalue.loads(last or b"0")
+    except ValueError:
+        files.replace(path, data[: -len(last)])
 
 
 def _taken_up(path: Path, events: list[JsonObject]) -> Journal:
@@ -197,8 +209,28 @@ def _taken_up(path: Path, events: list[JsonObject]) -> Journal:
     return journal
 
 
+def read_events(path: Path) -> list[JsonObject]:
+    """The events of a journal in order, the first of which says what it is of.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreUnavailable: it cannot be read.
+        RunError: it is no journal.
+    """
+    try:
+        data = files.read_bytes(path, limit=_BYTES)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise StoreUnavailable(path, str(error), "make it readable") from None
+    return list(_events(path, data))
+
+
 def _events(path: Path, data: bytes) -> Iterator[JsonObject]:
-    """The events of a journal; a last line that a crash cut short is passed over."""
+    """The events of a journal; a last line that a crash cut short is passed over.
+
+    What such a line was to say had not happened: a call is made only once its whole line is there.
+    """
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line:

@@ -7,7 +7,7 @@ import sys
 import click
 
 from stretto.procedure import atoms
-from stretto.procedure.engine import Answer, Ask
+from stretto.procedure.exchange import Answer, Ask
 from waggle import jsonvalue
 
 __all__ = ["TerminalPerson"]

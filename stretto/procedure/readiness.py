@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stretto.procedure.contracts import contract_key
+from stretto.procedure.contracts import changed_parts, contract_key
 from stretto.procedure.graph import Contract, HumanNode, Secret, ToolNode
 from stretto.procedure.shapes import fits
 
@@ -28,6 +28,7 @@ def not_ready(
     has_secret: Callable[[str], bool],
     person: bool,
     contracts: Mapping[str, Contract] | None = None,
+    scope: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Why a procedure may not be started with these inputs; empty when it may.
 
@@ -37,8 +38,9 @@ def not_ready(
         has_secret: whether a secret of a name is there.
         person: whether a person can be asked.
         contracts: of the tools that are there now, by ``server/tool``; None where they are not known.
+        scope: for whom the run is, by kind; a procedure with values that hold for one tenant alone runs for no other.
     """
-    found = [*_of_inputs(procedure, inputs)]
+    found = [*_of_inputs(procedure, inputs), *_of_scope(procedure, scope or {})]
     secrets = {
         binding.value.secret
         for _, node in procedure.tools()
@@ -51,6 +53,14 @@ def not_ready(
     if contracts is not None:
         found += stale(procedure, contracts)
     return found
+
+
+def _of_scope(procedure: Procedure, scope: Mapping[str, str]) -> Iterator[str]:
+    for kind, name in sorted(procedure.scope.items()):
+        if kind not in scope:
+            yield f"it is for {kind} {name} alone, and it is not said which {kind} this is for"
+        elif scope[kind] != name:
+            yield f"it is for {kind} {name} alone, and this is for {kind} {scope[kind]}"
 
 
 def missing_inputs(procedure: Procedure, inputs: Mapping[str, JsonValue]) -> list[str]:
@@ -111,8 +121,7 @@ def stale(procedure: Procedure, contracts: Mapping[str, Contract]) -> list[str]:
         if now is None:
             found.append(f"tool {name.removeprefix('/')} is not there")
         elif then is not None:
-            parts = ("input", "output", "annotations")
-            changed = [part for part in parts if getattr(then, part) not in ("", getattr(now, part))]
+            changed = changed_parts(then, now)
             if changed:
                 found.append(f"tool {name.removeprefix('/')} has changed since: its {' and '.join(changed)}")
     return found

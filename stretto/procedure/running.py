@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from stretto.procedure.engine import Answer, Ask, Calls, Done, Ending, Escalation, play
-from stretto.procedure.journal import FINISHED, NoJournal
+from stretto.procedure.engine import play
+from stretto.procedure.exchange import Answer, Ask, Calls, Done, Ending, Escalation
+from stretto.procedure.journal import NoJournal
 from stretto.procedure.trees.running import play_trees
 from waggle import jsonvalue
 from waggle.redact import is_masked
@@ -23,7 +24,8 @@ from waggle.values import read_result
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
 
-    from stretto.procedure.engine import Make, Reply, Request
+    from stretto.procedure.exchange import Make, Reply, Request
+    from stretto.procedure.freshness import Freshness
     from stretto.procedure.graph import Procedure
     from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
@@ -85,17 +87,21 @@ def course(
     inputs: Mapping[str, JsonValue],
     secret: Callable[[str], str],
     journal: NoJournal | None = None,
+    fresh: Mapping[str, Freshness] | None = None,
 ) -> Generator[Request, Reply, Ran]:
-    """A run as whoever makes the calls sees it: only what the journal does not know is asked for; for `drive`."""
+    """A run as whoever makes the calls sees it: only what the journal does not know is asked for; for `drive`.
+
+    See `play`; without `fresh`, injected values are read anew.
+    """
     journal = journal or NoJournal()
     made: list[tuple[Make, Done]] = []
     try:
-        ending = yield from _journalled(play(procedure, inputs, secret), journal, made)
+        ending = yield from _journalled(play(procedure, inputs, secret, fresh), journal, made)
     except _Stopped as stop:
         escalation = Escalation(procedure.name, stop.make.node, stop.reason, stop.says)
         ending = Ending({}, tuple(made), escalation)
     stopped = ending.escalation
-    journal.close(stopped.reason if stopped is not None else FINISHED)
+    journal.close(stopped)
     verdict = Verdict.RESOLVED if stopped is None else Verdict.HAND_BACK
     return Ran(verdict, ending.outputs, ending.made, stopped)
 
@@ -110,9 +116,9 @@ def tree_course(
         ending = yield from _journalled(play_trees(procedure, ticket), journal, made)
     except _Stopped as stop:
         escalation = Escalation(procedure.domain, stop.make.node, stop.reason, stop.says)
-        journal.close(stop.reason)
+        journal.close(escalation)
         return Ran(Verdict.HAND_BACK, {}, tuple(made), escalation)
-    journal.close(FINISHED)
+    journal.close()
     return Ran(Verdict(ending.verdict), {}, ending.made, None, ending.check)
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stretto.errors import UsageError
 from stretto.procedure.contracts import contract_key, listed_contract
-from stretto.procedure.engine import Done
+from stretto.procedure.exchange import Done
 from stretto.procedure.running import done_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from stretto.procedure.engine import Make
+    from stretto.procedure.exchange import Make
     from stretto.procedure.graph import Contract
     from waggle.jsonvalue import JsonObject
 
@@ -61,12 +61,16 @@ class Servers:
     seconds: float = 60
 
     async def call(self, make: Make) -> Done:
-        """Make a call at the server it is for."""
-        client = self.clients.get(make.server) or (
-            next(iter(self.clients.values())) if len(self.clients) == 1 else None
-        )
+        """Make a call at the server it is for; one whose arguments do not fit the tool's schema is not made."""
+        from stretto.procedure.conform import misfit  # noqa: PLC0415 - brings jsonschema, of an extra
+
+        name = next(iter(self.clients)) if len(self.clients) == 1 else make.server
+        client = self.clients.get(name)
         if client is None:
             return Done(ok=False, output=f"no server {make.server}")
+        wrong = misfit(self.schemas.get(contract_key(name, make.tool), {}), make.args)
+        if wrong:
+            return Done(ok=False, output=f"not called, since its arguments do not fit its schema: {wrong}")
         if make.waits:
             await asyncio.sleep(_POLL_SECONDS)
         result = await client.call_tool(make.tool, dict(make.args), read_timeout_seconds=self.seconds)

@@ -1,6 +1,8 @@
 """The pure functions by which an argument may have been made of an earlier value: a closed registry. Pure.
 
 Each has a name, a version and a domain; outside of its domain it gives None. There are no chains: chains fit anything.
+An installed package may add more, as entry points of the group `GROUP`, each a `Registered`; the compiler and whoever
+runs a procedure find them alike.
 ``template`` stands for fixed text around one value and is found by comparing traces, not by trying.
 """
 
@@ -8,8 +10,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stretto.errors import UsageError
 from waggle.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -17,7 +22,16 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["REGISTRY", "TEMPLATE", "Registered", "fill_template", "template_of", "transform", "transformed"]
+__all__ = [
+    "GROUP",
+    "TEMPLATE",
+    "Registered",
+    "fill_template",
+    "registry",
+    "template_of",
+    "transform",
+    "transformed",
+]
 
 Function: TypeAlias = "Callable[[JsonValue], JsonValue]"
 
@@ -73,8 +87,10 @@ def _join_comma(value: JsonValue) -> JsonValue:
     return ", ".join(str(each) for each in value)
 
 
-#: The transforms, by name, in the order in which they are tried.
-REGISTRY: Final[Mapping[str, Registered]] = {
+#: The group of entry points by which a package adds transforms.
+GROUP: Final = "stretto.transforms"
+
+_BUILT_IN: Final[Mapping[str, Registered]] = {
     each.name: each
     for each in (
         Registered("to_str", TRANSFORMS["to-text"].function),
@@ -92,11 +108,29 @@ REGISTRY: Final[Mapping[str, Registered]] = {
 }
 
 
+@cache
+def registry() -> Mapping[str, Registered]:
+    """The transforms, by name, in the order in which they are tried: those of packages last, by their names.
+
+    Raises:
+        UsageError: what a package adds is no transform, or has the name of another one.
+    """
+    found = dict(_BUILT_IN)
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        added = point.load()
+        if not isinstance(added, Registered):
+            raise UsageError(f"{point.value}: what {GROUP} names has to be a Registered")
+        if added.name in found or added.name == TEMPLATE:
+            raise UsageError(f"{point.value}: there is a transform {added.name} already")
+        found[added.name] = added
+    return found
+
+
 def transformed(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
-    """What the transforms make of a value, by name, in the order of `REGISTRY`; none that leaves it as it is."""
-    for each in REGISTRY.values():
+    """What the transforms make of a value, by name, in the order of `registry`; none that leaves it as it is."""
+    for each in registry().values():
         if each.of_lists == isinstance(value, list):
-            made = each.function(value)
+            made = _made(each, value)
             if made is not None and (made != value or type(made) is not type(value)):
                 yield each.name, made
 
@@ -105,7 +139,7 @@ def transform(name: str, value: JsonValue, *, before: str = "", after: str = "")
     """Apply a transform; None outside of its domain.
 
     Args:
-        name: in `REGISTRY`, or `TEMPLATE`.
+        name: in `registry`, or `TEMPLATE`.
         value: what it is applied to.
         before: text in front, of a template.
         after: text behind, of a template.
@@ -115,9 +149,16 @@ def transform(name: str, value: JsonValue, *, before: str = "", after: str = "")
     """
     if name == TEMPLATE:
         return fill_template(value, before, after)
-    if name not in REGISTRY:
+    if name not in registry():
         raise ValueError(f"no such transform: {name!r}")
-    return REGISTRY[name].function(value)
+    return _made(registry()[name], value)
+
+
+def _made(each: Registered, value: JsonValue) -> JsonValue:
+    try:
+        return each.function(value)
+    except Exception:  # noqa: BLE001 - a package's function: what it fails on is outside of its domain
+        return None
 
 
 def fill_template(value: JsonValue, before: str, after: str) -> str | None:

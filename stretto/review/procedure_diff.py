@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from stretto.compiler.settings import CompilerSettings
 from stretto.procedure import atoms
 from stretto.procedure.contracts import contract_key
-from stretto.procedure.graph import Constant, DecisionNode, HumanNode, ModelNode, Secret, ToolNode
+from stretto.procedure.graph import Constant, DecisionNode, HumanNode, Injected, ModelNode, Secret, ToolNode
 from stretto.review.document import Data, joined
 from stretto.review.procedure_changes import ProcedureChange, ProcedureDiff
 from stretto.review.procedure_shown import text_of
-from stretto.review.procedure_words import looked_at, origin, place, repeat_said, value, way_said
+from stretto.review.procedure_words import fixed, looked_at, origin, place, repeat_said, value, way_said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +51,7 @@ class _Comparison:
         yield from self._questions()
         yield from self._decisions()
         yield from self._orders()
+        yield from self._fixed()
         yield from self._rules()
         yield from self._interface()
         yield from self._provenance()
@@ -163,6 +164,22 @@ class _Comparison:
             ):
                 yield _change("order", then, True, Data(then), " now comes before ", Data(first))
 
+    def _fixed(self) -> Iterator[ProcedureChange]:
+        for kind in sorted(self._old.scope.keys() | self._new.scope.keys()):
+            before, after = self._old.scope.get(kind), self._new.scope.get(kind)
+            if before != after:
+                whom: Line = (Data(before or "anybody"), " -> ", Data(after or "anybody"))
+                yield _change("scope", kind, before is not None, f"it is for {kind} ", *whom)
+        for name in sorted(self._old.injected.keys() | self._new.injected.keys()):
+            was, now = self._old.injected.get(name), self._new.injected.get(name)
+            if now is None:
+                yield _change("fixed_gone", name, False, Data(name), " is no longer fixed")
+            elif was is None:
+                yield _change("fixed_added", name, True, Data(name), " is fixed now: ", *fixed(now))
+            elif was != now:
+                same = was.model_copy(update={"observed": now.observed}) == now
+                yield _change("fixed", name, not same, Data(name), " is fixed: ", *fixed(was), " -> ", *fixed(now))
+
     def _rules(self) -> Iterator[ProcedureChange]:
         was, now = set(self._old.forbidden_at_runtime), set(self._new.forbidden_at_runtime)
         for tool in sorted(was - now):
@@ -217,7 +234,7 @@ class _Comparison:
 
     def _provenance(self) -> Iterator[ProcedureChange]:
         was, now = self._old.compiled, self._new.compiled
-        for name in ("support", "unseen", "embedder", "version", "agents"):
+        for name in ("support", "since", "until", "unseen", "embedder", "version", "agents"):
             before, after = getattr(was, name), getattr(now, name)
             if before != after:
                 yield _change(name, name, False, f"{name}: ", value(before), " -> ", value(after))
@@ -234,7 +251,7 @@ def _change(kind: str, at: str, review: bool, *said: str | Data) -> ProcedureCha
 
 
 def _is_fixed(binding: Binding) -> bool:
-    return isinstance(binding.value, Constant | Secret)
+    return isinstance(binding.value, Constant | Secret | Injected)
 
 
 def _spec(spec: InputSpec) -> str:

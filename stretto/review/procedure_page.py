@@ -12,12 +12,13 @@ from stretto.review.document import Data, Drawing, Heading, Items, Paragraph, Ta
 from stretto.review.page import count
 from stretto.review.procedure_graph import drawn
 from stretto.review.procedure_mermaid import mermaid
-from stretto.review.procedure_words import BASES, EFFECTS, known, place
+from stretto.review.procedure_words import BASES, EFFECTS, fixed, known, place
 from stretto.review.words import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stretto.procedure.graph import Compiled, Procedure
     from stretto.review.document import Block, Line
     from stretto.review.procedure_shown import ArgumentShown, EvidenceShown, ProcedureShown, QuestionShown, StepShown
 
@@ -104,11 +105,20 @@ def _interface(shown: ProcedureShown) -> Iterator[Block]:
         )
     else:
         yield Paragraph(("None.",))
+    yield from _fixed(procedure)
     yield Heading(2, ("Outputs",))
     if procedure.outputs:
         yield Items(tuple(((Data(each.name), ": ", *place(each.source)), ()) for each in procedure.outputs))
     else:
         yield Paragraph(("None.",))
+
+
+def _fixed(procedure: Procedure) -> Iterator[Block]:
+    if procedure.injected:
+        yield Heading(2, ("Fixed values",))
+        whom = joined((f"{kind} ", Data(name)) for kind, name in sorted(procedure.scope.items()))
+        yield Paragraph(("They hold for ", *whom, " alone: it runs for nobody else."))
+        yield Items(tuple(((Data(name), ": ", *fixed(each)), ()) for name, each in sorted(procedure.injected.items())))
 
 
 def _steps(shown: ProcedureShown) -> Iterator[Block]:
@@ -212,6 +222,7 @@ def _origin(shown: ProcedureShown) -> Iterator[Block]:
     yield Heading(2, ("Where it comes from",))
     lines: list[Line] = [
         (f"{count(compiled.support, 'distinct trace')}", *_of("of ", compiled.agents)),
+        *_span(compiled),
         (f"chance that the next run takes a way that nobody has seen: {percent(compiled.unseen)}",),
         ("compiler ", Data(compiled.version or "not named"), "; alike by ", Data(compiled.embedder or "not named")),
         ("digest ", Data(shown.procedure.digest or "none"), *_of("takes the place of ", [shown.procedure.parent])),
@@ -225,6 +236,10 @@ def _origin(shown: ProcedureShown) -> Iterator[Block]:
             ("steps that traces took", "traces"),
             tuple((_names(each.steps) or ("none",), (f"{each.traces:,}",)) for each in compiled.branches),
         )
+
+
+def _span(compiled: Compiled) -> list[Line]:
+    return [("traces that began from ", Data(compiled.since), " to ", Data(compiled.until))] if compiled.since else []
 
 
 def _of(before: str, names: list[str]) -> Line:

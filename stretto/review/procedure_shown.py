@@ -10,7 +10,7 @@ from stretto.review.document import Data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stretto.procedure.graph import Contract, InputSpec, Procedure
+    from stretto.procedure.graph import Contract, InjectedValue, InputSpec, Procedure
     from stretto.review.document import Line
     from waggle.jsonvalue import JsonObject, JsonValue
 
@@ -181,6 +181,8 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
         "digest": procedure.digest,
         "parent": procedure.parent,
         "inputs": {name: _input(spec) for name, spec in sorted(procedure.inputs.items())},
+        "scope": dict(sorted(procedure.scope.items())),
+        "injected": {name: _injected(each) for name, each in sorted(procedure.injected.items())},
         "outputs": {each.name: f"{each.source.path} of {each.source.node}" for each in procedure.outputs},
         "steps": [_step(step) for step in shown.steps],
         "decisions": [_decision(decision) for decision in shown.decisions],
@@ -190,6 +192,8 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
         "contracts": {name: _contract(each) for name, each in sorted(procedure.contracts.items())},
         "forbidden": [*procedure.forbidden_at_runtime],
         "support": compiled.support,
+        "since": compiled.since,
+        "until": compiled.until,
         "calls": dict(sorted(compiled.calls.items())),
         "branches": [{"steps": [*each.steps], "traces": each.traces} for each in compiled.branches],
         "unseen": compiled.unseen,
@@ -204,6 +208,17 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
 
 def _input(spec: InputSpec) -> JsonObject:
     return {"type": spec.type, "many": spec.many, "pattern": spec.pattern, "optional": spec.optional}
+
+
+def _injected(each: InjectedValue) -> JsonObject:
+    return {
+        "value": each.value,
+        "tool": each.tool,
+        "path": each.path,
+        "observed": each.observed,
+        "days": each.days,
+        "refresh": None if each.refresh is None else each.refresh.tool,
+    }
 
 
 def _contract(contract: Contract) -> JsonObject:

@@ -10,6 +10,7 @@ from stretto.procedure.graph import (
     Copied,
     DecisionNode,
     HumanNode,
+    Injected,
     Input,
     ModelNode,
     Secret,
@@ -22,7 +23,7 @@ from waggle import jsonvalue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from stretto.procedure.graph import Binding, Procedure, Repeat, Select, ToolNode
+    from stretto.procedure.graph import Binding, InjectedValue, Procedure, Repeat, Select, ToolNode
     from stretto.review.document import Line
     from waggle.jsonvalue import JsonValue
 
@@ -31,6 +32,7 @@ __all__ = [
     "EFFECTS",
     "WHY_ASKED",
     "exit_said",
+    "fixed",
     "known",
     "looked_at",
     "origin",
@@ -123,10 +125,13 @@ def origin(procedure: Procedure, binding: Binding) -> Line:
     return (*found, "; left out where that is not there") if binding.optional else found
 
 
-def _origin(procedure: Procedure, binding: Binding) -> Line:
+def _origin(procedure: Procedure, binding: Binding) -> Line:  # noqa: PLR0911 - one case a kind
     match binding.value:
         case Constant(value=given):
             return ("always ", value(given))
+        case Injected(injected=name):
+            there = procedure.injected.get(name)
+            return ("fixed: ", Data(name), *((", ", value(there.value)) if there is not None else ()))
         case Secret(secret=secret):
             return ("secret ", Data(secret), ", looked up when it runs")
         case Input(input=name):
@@ -138,6 +143,17 @@ def _origin(procedure: Procedure, binding: Binding) -> Line:
             return (*joined(map(place, sources), " and "), ", which have to agree")
         case other:
             return _made_by(procedure, other.node)
+
+
+def fixed(given: InjectedValue) -> Line:
+    """What a fixed value is, for how long, and how it is read anew."""
+    again = given.refresh
+    then: Line = ("; then the run is handed back",)
+    if again is not None:
+        then = ("; then read anew with ", Data(again.tool), " ", value(again.args))
+    seen = (" after ", Data(given.observed)) if given.observed else (", and it is not known when it was seen")
+    days = f", for {given.days:g} days" if given.observed else ""
+    return (value(given.value), ", ", Data(given.path), " of ", Data(given.tool), days, *seen, *then)
 
 
 def _made_by(procedure: Procedure, name: str) -> Line:

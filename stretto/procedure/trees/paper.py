@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from stretto.procedure.engine import Done
+from stretto.procedure.exchange import Done
 from stretto.procedure.trees.demonstrations import demonstrated, ticket_of
 from stretto.procedure.trees.running import play_trees
 from waggle import jsonvalue
@@ -18,7 +18,7 @@ from waggle import jsonvalue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stretto.procedure.engine import Make
+    from stretto.procedure.exchange import Make
     from stretto.procedure.trees.demonstrations import Demonstrated
     from stretto.procedure.trees.model import TreeProcedure
     from stretto.sessions.episode import Episode

@@ -1,7 +1,7 @@
 """Runs a tree procedure without a network, a clock or a disk: it says what is to be called, and hears the answer.
 
-The requests and replies are those of `stretto.procedure.engine`, so that one driver runs both kinds. Every call stands
-alone, and nobody is asked. The same answers give the same requests.
+The requests and replies are those of `stretto.procedure.exchange`, so that one driver runs both kinds. Every call
+stands alone, and nobody is asked. The same answers give the same requests.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from stretto.procedure.engine import Answer, Calls, Make
+from stretto.procedure.exchange import Answer, Calls, Make
 from stretto.procedure.trees.actions import read_action
 from stretto.procedure.trees.binding import bind
 from stretto.procedure.trees.state import State
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from random import Random
 
-    from stretto.procedure.engine import Done, Reply
+    from stretto.procedure.exchange import Done, Reply
     from stretto.procedure.trees.actions import Action
     from stretto.procedure.trees.model import Leaf, TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue

@@ -190,3 +190,91 @@ def test_without_enough_traces_a_person_confirms_the_refund() -> None:
     assert doubtful.outcome is Outcome.WITH_PERSON, doubtful.reasons
     codes = {node.code for node in doubtful.procedure.nodes.values() if isinstance(node, graph.HumanNode)}  # type: ignore[union-attr]  # there is one
     assert codes == {Code.DOUBTFUL_SOURCE}
+
+
+# --- joined actions -----------------------------------------------------------------------------------------------
+
+
+def tagged(number: int, tagged_too: bool, told: bool = True) -> Story:  # noqa: FBT001, FBT002 - a story in a line
+    """A run that books, and in some cases tags, which can be taken back; `told` by how many tags there are."""
+    order = f"A-77{number}1"
+    tags = [f"rush-{number}"] * (tagged_too and told)
+    story = Story(f"Book order {order}", id=f"v{number}")
+    story.call("shop.get_order", {"order_id": order}, {"id": order, "tags": tags, "payment_id": f"pay_{number}abc"})
+    if tagged_too:
+        story.call("cart.add", {"order_id": order}, {"ok": True})
+    return story.call("shop.refund", {"payment_id": f"pay_{number}abc"}, {"ok": True})
+
+
+def test_an_action_that_was_joined_is_compiled_where_something_tells_when_it_is_made() -> None:
+    stories = [tagged(number, number < 3) for number in range(7)]
+    made = compiled(stories, joined=["cart.add"])
+    assert made.procedure is not None, made.reasons
+    assert isinstance(made.procedure.nodes["fork1"], graph.DecisionNode)
+
+
+def test_a_joined_action_that_nothing_tells_of_is_refused_also_where_it_can_be_taken_back() -> None:
+    stories = [tagged(number, number < 3, told=False) for number in range(7)]
+    alone = compiled(stories)
+    assert alone.procedure is not None, alone.reasons
+    assert isinstance(alone.procedure.nodes["fork1"], graph.ModelNode)
+    made = compiled(stories, joined=["cart.add"])
+    assert made.procedure is None
+    (reason,) = made.reasons
+    assert (reason.code, reason.step) == (Code.OPEN_BRANCH, "cart.add#0")
+    asked = compiled(stories, joined=["cart.add"], human=True)
+    assert asked.outcome is Outcome.WITH_PERSON
+    assert asked.procedure is not None
+    assert isinstance(asked.procedure.nodes["fork1"], graph.HumanNode)
+
+
+def test_a_person_chooses_only_where_the_way_leads_to_what_nobody_can_take_back() -> None:
+    def story(number: int) -> Story:
+        order = f"A-66{number}1"
+        told = Story(f"Look after order {order}", id=f"x{number}")
+        told.call("shop.get_order", {"order_id": order}, {"id": order, "payment_id": f"pay_{number}abc"})
+        if number % 4 < 2:
+            told.call("shop.refund", {"payment_id": f"pay_{number}abc"}, {"ok": True})
+        if number % 4 == 0:
+            told.call("cart.add", {"order_id": order}, {"ok": True})
+        return told
+
+    made = compiled([story(number) for number in range(12)], human=True)
+    assert made.procedure is not None, made.reasons
+    final, other = made.procedure.nodes["fork1"], made.procedure.nodes["fork2"]
+    assert isinstance(final, graph.HumanNode)
+    assert final.exits == ["shop.refund#0", "end"]
+    assert isinstance(other, graph.ModelNode)
+    assert other.exits == ["cart.add#0", "end"]
+    assert all(each.result is Result.SAME for each in made.replayed)
+
+
+# --- calls that failed --------------------------------------------------------------------------------------------
+
+
+def looked_up(number: int, *, fails: bool) -> Story:
+    """A run that looks a customer up by an e-mail that may be unknown, and books for an order that was said."""
+    story = Story(f"Book order A-55{number}1 for user{number}@example.com", id=f"y{number}")
+    output: Any = {"error": "no such customer"} if fails else {"customer_id": f"C-9{number}41"}
+    story.call("crm.get_profile", {"email": f"user{number}@example.com"}, output, ok=not fails)
+    story.call("cart.add", {"order_id": f"A-55{number}1"}, {"ok": True})
+    return story.answers("" if fails else f"Customer C-9{number}41 is served")
+
+
+def test_a_step_that_failed_in_every_trace_is_refused_for_it() -> None:
+    made = compiled([looked_up(number, fails=True) for number in range(5)])
+    (reason,) = made.reasons
+    assert (reason.code, reason.step) == (Code.SELF_CHECK, "crm.get_profile#0")
+    assert "failed in every trace" in reason.says
+    assert made.refusal is not None
+    assert made.refusal.would_settle == ("traces in which crm.get_profile succeeds, or none that makes it",)
+
+
+def test_a_step_that_failed_in_one_trace_is_bound_as_in_the_others_and_stops_the_run_there() -> None:
+    made = compiled([looked_up(number, fails=number == 0) for number in range(5)])
+    assert made.procedure is not None, made.reasons
+    node = made.procedure.nodes["crm.get_profile#0"]
+    assert isinstance(node, graph.ToolNode)
+    assert not node.args["$.email"].optional
+    assert [each.result for each in made.replayed] == [Result.ESCALATED, *[Result.SAME] * 4]
+    assert made.replayed[0].says.startswith("call_failed")

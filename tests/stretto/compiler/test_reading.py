@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stretto.compiler import declared
 from stretto.compiler.declared import Declared, declared_from_data, read_declared
+from stretto.compiler.injecting import Injection
 from stretto.compiler.model import UNLOGGED, Effect
 from stretto.compiler.reading import raw_tool, read_recorded, value_of_result
 from stretto.errors import CanonicalCollision, ToolsError
@@ -288,6 +289,8 @@ def test_the_examples_are_files_of_declarations(tmp_path: Path, text: str) -> No
     found = read_declared(path)
     assert set(found.tools) == {"get_order", "login", "refund", "show_tool"}
     assert found.links[0].argument == ("shop.refund", "$.payment_id")
+    (inject,) = found.inject
+    assert (inject.tool, inject.path, inject.scope, inject.days) == ("get_team", "$.team_id", {"tenant": "acme"}, 30)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +299,24 @@ def test_the_examples_are_files_of_declarations(tmp_path: Path, text: str) -> No
         ({}, "$.stretto_tools", "missing"),
         ({"stretto_tools": 2}, "$.stretto_tools", "expected 1"),
         ({"stretto_tools": 1, "tool": {}}, "$.tool", "unknown field"),
+        (
+            {"stretto_tools": 1, "inject": [{"tool": "a", "path": "$.b", "scope": {}}]},
+            "$.inject[0].scope",
+            "expected 1 items",
+        ),
+        (
+            {"stretto_tools": 1, "inject": [{"tool": "a", "path": "b", "scope": {"user": "x"}}]},
+            "$.inject[0].path",
+            "pattern",
+        ),
+        (
+            {
+                "stretto_tools": 1,
+                "inject": [{"tool": "a", "path": "$.b", "scope": {"user": name}} for name in ("x", "y")],
+            },
+            "$",
+            "expected one user in all of inject, and there are x and y",
+        ),
         ({"stretto_tools": 1, "tools": {"a b": {"efect": "read"}}}, '$.tools["a b"].efect', "unknown field"),
         ({"stretto_tools": 1, "tools": {"a": {"effect": "reads"}}}, "$.tools.a.effect", "expected 'read'"),
         ({"stretto_tools": 1, "tools": {"a": {"policy": 1}}}, "$.tools.a.policy", "expected true or false"),
@@ -319,3 +340,12 @@ def test_a_file_that_is_none_is_told_with_its_path(tmp_path: Path, data: bytes) 
         read_declared(path)
     with pytest.raises(ToolsError, match="cannot be read"):
         read_declared(tmp_path / "none.toml")
+
+
+def test_a_value_to_be_injected_is_named_by_its_tool_and_one_that_is_never_called_is_told() -> None:
+    inject: list[dict[str, Any]] = [
+        {"tool": name, "path": "$.team_id", "scope": {"tenant": "acme"}, "days": 7} for name in ("get_team", "missing")
+    ]
+    found = read(recorded(User("x"), calls(("mcp__org__get_team", {}))), declared={"inject": inject})
+    assert found.inject == (Injection("org.get_team", "$.team_id", (("tenant", "acme"),), 7),)
+    assert "missing $.team_id is to be injected, and no session calls it" in found.warnings

@@ -202,6 +202,15 @@ def test_a_procedure_whose_tools_have_changed_is_not_routed_to() -> None:
     assert "tool shop.refund has changed since" in says(found, Gate.READINESS)
 
 
+def test_a_procedure_with_values_of_one_tenant_is_routed_to_for_nobody_else() -> None:
+    known = candidate(scope={"tenant": "acme"})
+    for scope in (None, {}, {"tenant": "other"}, {"user": "acme"}):
+        found = routed(GOOD, known, scope=scope)
+        assert (found.verdict, found.failed) == (Verdict.SUGGEST, Gate.READINESS)
+        assert "it is for tenant acme alone" in says(found, Gate.READINESS)
+    assert routed(GOOD, known, scope={"tenant": "acme", "user": "ida"}).verdict is Verdict.ROUTE
+
+
 def test_a_procedure_with_effects_that_has_ways_nobody_has_seen_is_not_routed_to() -> None:
     known = candidate()
     compiled = known.procedure.compiled.model_copy(update={"unseen": 0.21})

@@ -14,7 +14,7 @@ from stretto.errors import RunError
 from stretto.procedure import graph
 from stretto.procedure.checks import faults
 from stretto.procedure.contracts import listed_contract
-from stretto.procedure.engine import Answer, Ask, Done, Make
+from stretto.procedure.exchange import Answer, Ask, Done, Make
 from stretto.procedure.file import digest_of
 from stretto.procedure.journal import Journal, open_journal
 from stretto.procedure.readiness import not_ready, stale

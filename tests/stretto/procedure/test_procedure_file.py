@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.errors import ProcedureError
+from stretto.procedure import graph
 from stretto.procedure.file import dump_procedure, load_any, load_procedure, read_any, read_to_check
 from stretto.procedure.graph import Procedure
+from tests.conftest import ROOT
 from tests.strategies import json_values
 from tests.stretto.compiler.stories import refunds
 from tests.stretto.procedure.test_engine import compiled
@@ -97,3 +100,13 @@ def test_a_file_with_any_value_anywhere_is_a_procedure_or_one_error(to: JsonValu
         assert error.at.startswith("$")  # noqa: PT017 - as above
     else:
         assert isinstance(found, Procedure)
+
+
+def test_the_documentation_names_every_field_of_the_file() -> None:
+    text = (ROOT / "docs" / "file-formats.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Procedures\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+)`", section))
+    forms = [form for name in graph.__all__ if isinstance(form := getattr(graph, name), type)]
+    assert len(forms) > 20
+    fields = {field for form in forms for field in getattr(form, "model_fields", {})}
+    assert fields - named == set()

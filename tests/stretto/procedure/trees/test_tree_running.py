@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stretto.procedure.engine import Done
+from stretto.procedure.exchange import Done
 from stretto.procedure.trees.model import Check, Leaf
 from stretto.procedure.trees.running import play_trees
 from tests.stretto.procedure.trees.tree_runs import leaf, procedure, run, split
 
 if TYPE_CHECKING:
-    from stretto.procedure.engine import Make
+    from stretto.procedure.exchange import Make
     from stretto.procedure.trees.model import Node
     from waggle.jsonvalue import JsonValue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stretto.procedure.engine import Done
+from stretto.procedure.exchange import Done
 from stretto.procedure.trees.model import Leaf, Provenance, Split, TreeProcedure
 from stretto.procedure.trees.running import play_trees
 from stretto.procedure.trees.state import State
@@ -14,7 +14,7 @@ from waggle import jsonvalue
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from stretto.procedure.engine import Make
+    from stretto.procedure.exchange import Make
     from stretto.procedure.trees.model import Node
     from stretto.procedure.trees.running import TreeEnding
     from stretto.sessions.episode import Event
