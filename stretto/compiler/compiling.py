@@ -11,7 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
+from stretto.compiler.advising import NOTHING
 from stretto.compiler.analysis import analyse
+from stretto.compiler.asking import Asking
+from stretto.compiler.consulting import consult, note_of, title_of
 from stretto.compiler.emit import Origin, emit
 from stretto.compiler.inputs import find_inputs, inputs_of
 from stretto.compiler.model import Unlogged
@@ -25,7 +28,9 @@ from stretto.procedure.checks import faults
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stretto.compiler.advising import Advised, Adviser, Dropped
     from stretto.compiler.analysis import Analysis
+    from stretto.compiler.answers import Answers
     from stretto.compiler.model import Trace
     from stretto.compiler.schemas import Tools
     from stretto.compiler.settings import CompilerSettings
@@ -52,6 +57,8 @@ class Compilation:
         replayed: each trace, replayed on paper.
         left_out: each trace, replayed on paper by a procedure made without it; ``escalated`` where none was made.
         warnings: for people.
+        title: what an adviser calls the intent, for people: one line, and data; empty where there is none.
+        dropped: what an adviser proposed and what did not stand, sorted.
     """
 
     name: str
@@ -63,6 +70,8 @@ class Compilation:
     replayed: tuple[Replayed, ...] = ()
     left_out: tuple[Replayed, ...] = ()
     warnings: tuple[str, ...] = ()
+    title: str = ""
+    dropped: tuple[Dropped, ...] = ()
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -101,6 +110,8 @@ def compile_traces(
     *,
     origin: Origin | None = None,
     human: bool = False,
+    adviser: Adviser | None = None,
+    answers: Answers | None = None,
 ) -> Compilation:
     """Compile traces of one intent.
 
@@ -111,6 +122,8 @@ def compile_traces(
         settings: the compiler's.
         origin: what is known of the procedure beside its traces.
         human: whether a person may be asked which way to go where nothing tells.
+        adviser: whom to ask for proposals; see `stretto.compiler.advising`.
+        answers: what it has answered before; what it answers is added.
     """
     kept = distinct(traces)
     origin = replace(origin or Origin(name), name=name)
@@ -118,7 +131,31 @@ def compile_traces(
         says = f"{len(kept)} distinct traces, and it takes {settings.support_floor}"
         return Compilation(name, kept, None, warnings=(says,))
     known = {trace.id: Run(Tracing(trace, tools, settings)) for trace in kept}
-    made = _compiled(kept, tools, settings, origin, known=known, human=human)
+    if adviser is None:
+        return _checked(kept, tools, settings, origin, known=known, human=human, advised=NOTHING)
+    asking = Asking(adviser, answers, tools, kept)
+    advised = consult(kept, tools, settings, asking, known=known)
+    made = _checked(kept, tools, settings, origin, known=known, human=human, advised=advised)
+    made = replace(made, title=title_of(kept, settings, asking), dropped=asking.dropped)
+    if made.procedure is None:
+        return made
+    note = note_of(asking, advised, made.title)
+    compiled = made.procedure.compiled.model_copy(update={"adviser": note})
+    return replace(made, procedure=made.procedure.model_copy(update={"compiled": compiled}))
+
+
+def _checked(
+    kept: tuple[Trace, ...],
+    tools: Tools,
+    settings: CompilerSettings,
+    origin: Origin,
+    *,
+    known: Mapping[str, Run],
+    human: bool,
+    advised: Advised,
+) -> Compilation:
+    """Compile traces and leave out each of them."""
+    made = _compiled(kept, tools, settings, origin, known=known, human=human, advised=advised)
     if made.procedure is None or made.analysis is None:
         return made
     left_out = tuple(_without_each(made, tools, settings, origin, known=known, human=human))
@@ -136,10 +173,11 @@ def _compiled(
     *,
     known: Mapping[str, Run],
     human: bool,
+    advised: Advised,
     whole: bool = True,
 ) -> Compilation:
     """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
-    analysis = analyse(traces, tools, settings, known=known)
+    analysis = analyse(traces, tools, settings, known=known, advised=advised)
     found = (*_open_repeats(analysis), *reasons(analysis, analysis.forks, human=human))
     refusal = refuse(origin.name, analysis, found)
     made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal)
@@ -208,6 +246,7 @@ def _without_each(
 ) -> list[Replayed]:
     """Each trace, replayed by a procedure made without it: without its part, where there are more than `_PARTS`."""
     assert made.analysis is not None  # noqa: S101 - the caller has looked
+    advised = made.analysis.advised
     floor = replace(settings, support_floor=1)
     runs = {run.trace.id: run for run in made.analysis.runs}
     parts = min(len(made.traces), _PARTS)
@@ -216,7 +255,7 @@ def _without_each(
         left = made.traces[part::parts]
         gone = {trace.id for trace in left}
         rest = [trace for trace in made.traces if trace.id not in gone]
-        other = _compiled(rest, tools, floor, origin, known=known, human=human, whole=False)
+        other = _compiled(rest, tools, floor, origin, known=known, human=human, advised=advised, whole=False)
         taken = find_inputs(other.analysis) if other.analysis is not None else ()
         for trace in left:
             if other.procedure is None or other.analysis is None:

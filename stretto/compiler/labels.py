@@ -110,9 +110,10 @@ def needs_of(bindings: Mapping[tuple[str, str], Binding]) -> Needs:
 
 
 def _sources(binding: Binding) -> tuple[str, ...]:
-    """The keys of the steps whose outputs or arguments a binding reads."""
-    chosen = (source.selection.equal.argument for source in binding.sources if source.selection is not None)
-    return (*(source.step for source in binding.sources), *(each[0] for each in chosen if each is not None))
+    """The keys of the steps whose outputs or arguments a binding reads, or would read if nobody doubted it."""
+    sources = (*binding.sources, *binding.suspects) if binding.doubt else binding.sources
+    chosen = (source.selection.equal.argument for source in sources if source.selection is not None)
+    return (*(source.step for source in sources), *(each[0] for each in chosen if each is not None))
 
 
 class _Labeller:

@@ -116,10 +116,17 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question; None in `value` with `given` false when nobody gave one."""
+    """The answer to a question.
+
+    Attributes:
+        value: it.
+        given: whether there is one.
+        instead: what there is instead, for people; empty where nobody said anything.
+    """
 
     value: JsonValue = None
     given: bool = True
+    instead: str = ""
 
 
 #: What is sent back: as many `Done` as there were calls, in their order, or an `Answer`.
@@ -336,6 +343,8 @@ class _Run:
         deadline = node.deadline_s if isinstance(node, HumanNode) else 0
         reply = yield Ask(name, person, node.asks, candidates, shows, node.answer, deadline)
         assert isinstance(reply, Answer)  # noqa: S101 - the contract of `play`
+        if reply.instead:
+            raise _Stop("not_among_candidates", reply.instead)
         if not reply.given:
             raise _Stop("no_answer", f"{'a person' if person else 'a model'} was asked: {node.asks}")
         closed = bool(node.exits or node.candidates or node.choices is not None)

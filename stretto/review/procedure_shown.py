@@ -10,7 +10,7 @@ from stretto.review.document import Data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stretto.procedure.graph import Contract, InputSpec, Procedure
+    from stretto.procedure.graph import AdviserNote, Contract, InputSpec, Procedure
     from stretto.review.document import Line
     from waggle.jsonvalue import JsonObject, JsonValue
 
@@ -198,12 +198,26 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
         "agents": [*compiled.agents],
         "embedder": compiled.embedder,
         "compiler": compiled.version,
+        "adviser": _adviser(compiled.adviser),
         "settings": dict(sorted(compiled.settings.items())),
     }
 
 
 def _input(spec: InputSpec) -> JsonObject:
     return {"type": spec.type, "many": spec.many, "pattern": spec.pattern, "optional": spec.optional}
+
+
+def _adviser(adviser: AdviserNote | None) -> JsonObject | None:
+    if adviser is None:
+        return None
+    doubts: list[JsonValue] = [{"first": each.first, "then": each.then, "says": each.says} for each in adviser.doubts]
+    return {
+        "name": adviser.name,
+        "version": adviser.version,
+        "title": adviser.title,
+        "proposed": [*adviser.proposed],
+        "doubts": doubts,
+    }
 
 
 def _contract(contract: Contract) -> JsonObject:
