@@ -105,8 +105,14 @@ def label_calls(run: Run, needs: Needs, *, guards: frozenset[str] = frozenset())
 
 
 def needs_of(bindings: Mapping[tuple[str, str], Binding]) -> Needs:
-    """What labels have to know of bindings, by key and exact path."""
-    return frozenset((*place, binding.kind, _sources(binding)) for place, binding in bindings.items())
+    """What labels have to know of bindings, by key and exact path.
+
+    A doubt changes what a procedure asks, and not which steps it makes: what is doubted counts as the copy that it was.
+    """
+    return frozenset(
+        (*place, BindingClass.COPY if binding.doubt else binding.kind, _sources(binding))
+        for place, binding in bindings.items()
+    )
 
 
 def _sources(binding: Binding) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ wherever else it stands: in an output that echoes it, in what the user said.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -157,7 +158,7 @@ def as_json(value: Any) -> JsonValue:
         return str(value.value)
     if isinstance(value, list | tuple):
         return [as_json(each) for each in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): as_json(each) for key, each in value.items()}
     plain: JsonValue = value
     return plain
