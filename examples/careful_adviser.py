@@ -1,4 +1,4 @@
-"""An adviser of the compiler, by rule: ``python examples/careful_adviser.py SESSIONS TOOLS OUT``.
+"""An adviser of the compiler, by rule: ``python examples/careful_adviser.py [SESSIONS [TOOLS [OUT]]]``.
 
 It gives the intent a title and doubts whatever leads to a cancelled order, so that a person looks at it. One that asks
 a model has the same five methods, and keeps what was answered in a file, as here.
@@ -51,7 +51,14 @@ class Careful:
         return "a cancelled order is gone" if edge.consumer.startswith("tools.cancel_order") else None
 
 
-def main(sessions: str, tools: str, out: str) -> int:
+HERE = Path(__file__).parent
+
+
+def main(
+    sessions: str = str(HERE / "procedures" / "shop.jsonl"),
+    tools: str = str(HERE / "shop-tools.toml"),
+    out: str = "careful.json",
+) -> int:
     """Compile recorded sessions of one intent with the adviser."""
     read = read_recorded(open_corpus(sessions), read_declared(Path(tools)))
     with AnswerFile(Path(out).with_suffix(".answers.json")) as answers:

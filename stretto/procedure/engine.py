@@ -116,13 +116,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question.
-
-    Attributes:
-        value: it.
-        given: whether there is one.
-        instead: what there is instead, for people; empty where nobody said anything.
-    """
+    """The answer to a question; `given` is false when nobody gave one, and `instead` says for people what was said."""
 
     value: JsonValue = None
     given: bool = True
@@ -343,10 +337,9 @@ class _Run:
         deadline = node.deadline_s if isinstance(node, HumanNode) else 0
         reply = yield Ask(name, person, node.asks, candidates, shows, node.answer, deadline)
         assert isinstance(reply, Answer)  # noqa: S101 - the contract of `play`
-        if reply.instead:
-            raise _Stop("not_among_candidates", reply.instead)
         if not reply.given:
-            raise _Stop("no_answer", f"{'a person' if person else 'a model'} was asked: {node.asks}")
+            asked = f"{'a person' if person else 'a model'} was asked: {node.asks}"
+            raise _Stop("not_among_candidates" if reply.instead else "no_answer", reply.instead or asked)
         closed = bool(node.exits or node.candidates or node.choices is not None)
         if closed and not any(atoms.same(reply.value, each) for each in candidates):
             raise _Stop("not_among_candidates", atoms.shown(reply.value)[:_SHOWN])
