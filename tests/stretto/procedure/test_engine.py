@@ -403,7 +403,7 @@ def test_a_model_chooses_by_number_and_sees_what_the_node_lists_and_no_secret() 
         "shop.get_order#0 $": {"ref": "R-9551", "lines": [1]},
         "shop.login#0 $": {"token": "__REDACTED_BY_WAGGLE__"},
     }
-    _, names = handle(Model(0))
+    _, names = handle(Model(1))
     assert "shop.expedite" not in names
 
 
