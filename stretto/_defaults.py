@@ -146,6 +146,9 @@ SURPRISE_WINDOW: Final = 5
 #: Largest file of a procedure that is read. One of a thousand traces with all its evidence takes some megabytes.
 PROCEDURE_BYTES: Final = 64 * 1024 * 1024
 
+#: Largest file of an adviser's answers that is read. An answer takes some hundred bytes.
+ANSWERS_BYTES: Final = 64 * 1024 * 1024
+
 #: Calls of one run of a tree procedure at most, where its file says no other number. The original's.
 TREE_MAX_CALLS: Final = 50
 

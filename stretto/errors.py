@@ -99,6 +99,10 @@ class ProcedureError(FileError):
     """A procedure's file cannot be read, or is none."""
 
 
+class AnswersError(FileError):
+    """A file of an adviser's answers cannot be read, or is none."""
+
+
 class RunError(StrettoError, ValueError):
     """The journal of a run cannot be taken up.
 

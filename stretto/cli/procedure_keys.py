@@ -83,6 +83,13 @@ _COMPILED: Final = {
     "agents[]": "what recorded the traces",
     "embedder": "what found them alike",
     "compiler": "version of the compiler",
+    "adviser.name": "whom the compiler asked for proposals; null instead of all of it where nobody was asked",
+    "adviser.version": "of it",
+    "adviser.title": "what it calls the procedure; empty for nothing",
+    "adviser.proposed[]": "guards and transforms that it proposed, and that passed their checks",
+    "adviser.doubts[].first": "a step that a value comes from",
+    "adviser.doubts[].then": "the step that is called with it",
+    "adviser.doubts[].says": "why it doubts that",
     "settings.*": "the compiler's settings",
 }
 _TREES: Final = {

@@ -203,7 +203,10 @@ def _of_argument(analysis: Analysis, key: str, path: str, binding: Binding) -> R
         return Reason(Code.CHOICE, key, path, f"one of the list {binding.choices.step} {binding.choices.path}", settle)
     if binding.suspects:
         steps = " and ".join(source.step for source in binding.suspects)
-        return Reason(Code.DOUBTFUL_SOURCE, key, path, f"likely from {steps}", f"a trace that tells {steps} apart")
+        settle = f"a trace that tells {steps} apart"
+        if binding.doubt:
+            settle = f"somebody who knows where {where} comes from"
+        return Reason(Code.DOUBTFUL_SOURCE, key, path, says if binding.doubt else f"likely from {steps}", settle)
     if closed:
         return Reason(Code.CHOICE, key, path, says, f"a recorded value that tells what {where} is to be", closed)
     settle = f"an origin of {where}: more traces, or logs with outputs"

@@ -12,18 +12,21 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from stretto.compiler.advising import NOTHING
 from stretto.compiler.classify import Classifier
 from stretto.compiler.depend import edge_of, evidence_of, judge
 from stretto.compiler.evidence import Edge, Verdict
 from stretto.compiler.guards import find_branching
 from stretto.compiler.labels import Label, label_calls, needs_of
 from stretto.compiler.model import Effect
+from stretto.compiler.proposed_guards import with_proposed
 from stretto.compiler.steps import Run, step_keys
 from stretto.compiler.tracing import Tracing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stretto.compiler.advising import Advised
     from stretto.compiler.binding import Binding
     from stretto.compiler.evidence import Evidence
     from stretto.compiler.guards import Branching, Fork
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from stretto.compiler.settings import CompilerSettings
     from stretto.compiler.steps import Step
 
-__all__ = ["Analysis", "EffectOrder", "analyse"]
+__all__ = ["Analysis", "EffectOrder", "analyse", "decide", "survey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,11 @@ class Analysis:
     rounds: tuple[_Round, ...]
     tools: Tools
     settings: CompilerSettings
+
+    @property
+    def advised(self) -> Advised:
+        """What an adviser said."""
+        return self.classifier.advised
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -111,7 +119,7 @@ class Analysis:
     @cached_property
     def branching(self) -> Branching:
         """The ways that the traces go."""
-        return find_branching(self)
+        return with_proposed(find_branching(self), self)
 
     @property
     def forks(self) -> tuple[Fork, ...]:
@@ -123,15 +131,21 @@ class Analysis:
         """The dependencies between steps, sorted by producer and consumer, each with its evidence of all traces.
 
         Strong where an argument's producer is settled in every trace in which the argument is present; conditional
-        where the consumer besides does not occur in all traces.
+        where the consumer besides does not occur in all traces. One that is doubted is suspected.
         """
         found: dict[tuple[str, str], list[tuple[Verdict, Evidence]]] = {}
         against: dict[tuple[str, str], list[Evidence]] = {}
         for key in self.keys:
             for path in self.classifier.paths(key):
                 self._add_edges(key, path, found, against)
+        doubts = self.advised.doubts
         return tuple(
-            replace(edge_of(*pair, each), against=tuple(against.get(pair, ())), verdict=self._verdict(pair[1], each))
+            replace(
+                edge_of(*pair, each),
+                against=tuple(against.get(pair, ())),
+                verdict=Verdict.SUSPECTED if pair in doubts else self._verdict(pair[1], each),
+                doubt=doubts.get(pair, ""),
+            )
             for pair, each in sorted(found.items())
         )
 
@@ -231,7 +245,12 @@ class Analysis:
 
 
 def analyse(
-    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, *, known: Mapping[str, Run] | None = None
+    traces: Sequence[Trace],
+    tools: Tools,
+    settings: CompilerSettings,
+    *,
+    known: Mapping[str, Run] | None = None,
+    advised: Advised = NOTHING,
 ) -> Analysis:
     """Find out what traces of one intent show.
 
@@ -244,15 +263,32 @@ def analyse(
         settings: the compiler's.
         known: the traces' runs with no call dropped, by trace, where there are such already: what is found out of a
             trace by itself is found out once.
+        advised: what an adviser said; each proposal is checked here again.
     """
+    return decide(survey(traces, tools, settings, known=known, advised=advised))
+
+
+def survey(
+    traces: Sequence[Trace],
+    tools: Tools,
+    settings: CompilerSettings,
+    *,
+    known: Mapping[str, Run] | None = None,
+    advised: Advised = NOTHING,
+) -> Analysis:
+    """The same with all reads kept that a guard may read; see `analyse`."""
     known = known or {}
     ordered = sorted(traces, key=lambda trace: trace.id)
     runs = tuple(known.get(trace.id) or Run(Tracing(trace, tools, settings)) for trace in ordered)
-    undecided = _labelled(Classifier(runs, tools, settings), (), tools, settings, guards=None)
+    return _labelled(Classifier(runs, tools, settings, advised), (), tools, settings, guards=None)
+
+
+def decide(surveyed: Analysis) -> Analysis:
+    """The same without the reads that no guard reads, and that are of no other use."""
     guards = frozenset(
-        guard.step for fork in undecided.forks for guard in (*fork.rivals, fork.guard) if guard is not None
+        guard.step for fork in surveyed.forks for guard in (*fork.rivals, fork.guard) if guard is not None
     )
-    return _labelled(undecided.classifier, undecided.rounds, tools, settings, guards=guards)
+    return _labelled(surveyed.classifier, surveyed.rounds, surveyed.tools, surveyed.settings, guards=guards)
 
 
 def _shared(labelled: Labelled, key: str | None, used: frozenset[str]) -> Labelled:
@@ -299,7 +335,7 @@ def _labelled(
         kept = tuple(run.without(run.dropped | _gone(each, used)) for run, each in zip(runs, labels, strict=True))
         if kept == runs:
             return Analysis(classifier, tuple(rounds), tools, settings)
-        classifier = Classifier(kept, tools, settings)
+        classifier = Classifier(kept, tools, settings, classifier.advised)
 
 
 def _gone(labels: Labels, used: frozenset[str]) -> set[int]:

@@ -107,6 +107,7 @@ class Binding:
         choices: a list from which it was taken, of what is dynamic; None when there is no such list.
         suspects: places from which every trace may have taken it, of what is dynamic; likely, and not proven.
         reasons: why it is dynamic, for people.
+        doubt: why an adviser doubts the source that was proven, of what is dynamic for that; empty for no doubt.
     """
 
     step: str
@@ -128,6 +129,7 @@ class Binding:
     choices: Source | None = None
     suspects: tuple[Source, ...] = ()
     reasons: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 class RepeatKind(StrEnum):

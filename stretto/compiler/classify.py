@@ -10,11 +10,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from stretto.compiler.advising import NOTHING
 from stretto.compiler.binding import Binding, BindingClass, Selection, SelectionKind, Source
 from stretto.compiler.depend import INFERRED, refuted
 from stretto.compiler.evidence import Basis
 from stretto.compiler.groups import GroupKind
 from stretto.compiler.model import Unlogged
+from stretto.compiler.proposed_transforms import proposed_binding
 from stretto.compiler.selection import select
 from stretto.compiler.tracing import EXACT, top
 from stretto.procedure import atoms
@@ -24,6 +26,7 @@ from waggle.redact import is_masked
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from stretto.compiler.advising import Advised
     from stretto.compiler.depend import Producer
     from stretto.compiler.schemas import Tools
     from stretto.compiler.seen import Seen
@@ -41,10 +44,14 @@ class Classifier:
         runs: of the traces, sorted by their ids.
         tools: what is known of the actions.
         settings: the compiler's.
+        advised: what an adviser said.
     """
 
-    def __init__(self, runs: tuple[Run, ...], tools: Tools, settings: CompilerSettings) -> None:
+    def __init__(
+        self, runs: tuple[Run, ...], tools: Tools, settings: CompilerSettings, advised: Advised = NOTHING
+    ) -> None:
         self.runs = runs
+        self.advised = advised
         self._tools = tools
         self._settings = settings
         self._seen: dict[tuple[str, str], list[Seen]] = {}
@@ -94,7 +101,7 @@ class Classifier:
     def binding(self, key: str, path: str) -> Binding:
         """The binding of one argument."""
         if path in self.varying(key):
-            return self._of_elements(key, path)
+            return self._doubted(self._of_elements(key, path))
         seen = self.seen(key, path)
         occurs = sum(run.succeeds(key) for run in self.runs)  # the arguments of a call that failed are not traced
         optional = len(seen) < occurs
@@ -102,7 +109,36 @@ class Classifier:
         if optional and found.kind in (BindingClass.CONSTANT, BindingClass.TRANSFORM) and not found.secret:
             reason = f"given in {len(seen)} of {occurs} traces, and nothing tells when"
             found = Binding(key, path, BindingClass.DYNAMIC, candidates=_values(seen), reasons=(reason,))
-        return replace(found, optional=optional, support=len(seen))
+        found = replace(found, optional=optional, support=len(seen))
+        proposed = self.advised.transforms.get((key, path))
+        if found.kind is BindingClass.DYNAMIC and proposed is not None:
+            found = proposed_binding(found, seen, proposed)
+        return self._doubted(found)
+
+    def _doubted(self, found: Binding) -> Binding:
+        """A binding, which is open where its source is doubted: likely, and not proven."""
+        doubts = [self.advised.doubts.get((source.step, found.step), "") for source in found.sources]
+        doubt = next(filter(None, doubts), "")
+        if not doubt:
+            return found
+        name, path = found.step.rpartition("#")[0], found.path
+        hidden = (name, path) in self._sessions or top(path) in self._tools.of(name).secrets
+        values = [
+            value for run in self.runs if found.step in run.by_key for value in run.element_values(found.step, path)
+        ]
+        return Binding(
+            found.step,
+            path,
+            BindingClass.DYNAMIC,
+            optional=found.optional,
+            support=found.support,
+            candidates=() if hidden else tuple({atoms.key(value): value for value in values}.values()),
+            suspects=found.sources,
+            reasons=(
+                f"that it comes from {' and '.join(source.step for source in found.sources)} is doubted: {doubt}",
+            ),
+            doubt=doubt,
+        )
 
     def _classified(self, key: str, path: str, seen: list[Seen]) -> Binding:
         """The first class that holds."""

@@ -11,8 +11,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from stretto.compiler.abstain import Code, Outcome, Reason, Refusal, reasons, refuse
+from stretto.compiler.advising import NOTHING
 from stretto.compiler.analysis import analyse
+from stretto.compiler.asking import Asking
 from stretto.compiler.cautions import cautions
+from stretto.compiler.consulting import consult, note_of, title_of
 from stretto.compiler.emit import Origin, emit
 from stretto.compiler.injected import used
 from stretto.compiler.inputs import find_inputs, inputs_of
@@ -27,7 +30,9 @@ from stretto.procedure.checks import faults
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from stretto.compiler.advising import Advised, Adviser, Dropped
     from stretto.compiler.analysis import Analysis
+    from stretto.compiler.answers import Answers
     from stretto.compiler.model import Trace
     from stretto.compiler.schemas import Tools
     from stretto.compiler.settings import CompilerSettings
@@ -54,6 +59,8 @@ class Compilation:
         replayed: each trace, replayed on paper.
         left_out: each trace, replayed on paper by a procedure made without it; ``escalated`` where none was made.
         warnings: for people.
+        title: what an adviser calls the intent, for people: one line, and data; empty where there is none.
+        dropped: what an adviser proposed and what did not stand, sorted.
     """
 
     name: str
@@ -65,6 +72,8 @@ class Compilation:
     replayed: tuple[Replayed, ...] = ()
     left_out: tuple[Replayed, ...] = ()
     warnings: tuple[str, ...] = ()
+    title: str = ""
+    dropped: tuple[Dropped, ...] = ()
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -76,11 +85,12 @@ class Compilation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """What is asked for beside a procedure; see `compile_traces`."""
+class _Wanted:
+    """What is asked for beside a procedure, and what an adviser said; see `compile_traces`."""
 
     human: bool
     joined: tuple[str, ...]
+    advised: Advised = NOTHING
 
 
 def distinct(traces: Sequence[Trace]) -> tuple[Trace, ...]:
@@ -112,6 +122,8 @@ def compile_traces(
     origin: Origin | None = None,
     human: bool = False,
     joined: Collection[str] = (),
+    adviser: Adviser | None = None,
+    answers: Answers | None = None,
 ) -> Compilation:
     """Compile traces of one intent.
 
@@ -124,18 +136,43 @@ def compile_traces(
         human: whether a person may be asked which way to go where nothing tells.
         joined: actions that only some of the traces make, and that did not part them (`Intent.guarded`). Where nothing
             tells when one is made, nothing is compiled, unless a person may be asked.
+        adviser: whom to ask for proposals; see `stretto.compiler.advising`.
+        answers: what it has answered before; what it answers is added.
     """
     kept = distinct(traces)
     origin = replace(origin or Origin(name), name=name)
     if len(kept) < settings.support_floor:
         says = f"{len(kept)} distinct traces, and it takes {settings.support_floor}"
         return Compilation(name, kept, None, warnings=(says,))
-    asking = _Asking(human, tuple(joined))
+    wanted = _Wanted(human, tuple(joined))
     known = {trace.id: Run(Tracing(trace, tools, settings)) for trace in kept}
-    made = _compiled(kept, tools, settings, origin, known=known, asking=asking)
+    if adviser is None:
+        return _checked(kept, tools, settings, origin, known=known, wanted=wanted)
+    asking = Asking(adviser, answers, tools, kept)
+    advised = consult(kept, tools, settings, asking, known=known)
+    made = _checked(kept, tools, settings, origin, known=known, wanted=replace(wanted, advised=advised))
+    made = replace(made, title=title_of(kept, settings, asking), dropped=asking.dropped)
+    if made.procedure is None:
+        return made
+    note = note_of(asking, advised, made.title)
+    compiled = made.procedure.compiled.model_copy(update={"adviser": note})
+    return replace(made, procedure=made.procedure.model_copy(update={"compiled": compiled}))
+
+
+def _checked(
+    kept: tuple[Trace, ...],
+    tools: Tools,
+    settings: CompilerSettings,
+    origin: Origin,
+    *,
+    known: Mapping[str, Run],
+    wanted: _Wanted,
+) -> Compilation:
+    """Compile traces and leave out each of them."""
+    made = _compiled(kept, tools, settings, origin, known=known, wanted=wanted)
     if made.procedure is None or made.analysis is None:
         return made
-    left_out = tuple(_without_each(made, tools, settings, origin, known=known, asking=asking))
+    left_out = tuple(_without_each(made, tools, settings, origin, known=known, wanted=wanted))
     wrong = [each for each in left_out if each.result is Result.WRONG and each.irreversible]
     if wrong:
         return _refused(made, wrong[0], replayed=made.replayed, left_out=left_out)
@@ -149,16 +186,16 @@ def _compiled(
     origin: Origin,
     *,
     known: Mapping[str, Run],
-    asking: _Asking,
+    wanted: _Wanted,
     whole: bool = True,
 ) -> Compilation:
     """Compile traces; with `whole`, replay each of them. Without its evidence is left out, too."""
-    analysis, not_fixed = _analysed(traces, tools, settings, known)
+    analysis, not_fixed = _analysed(traces, tools, settings, known, wanted.advised)
     warnings = (*not_fixed, *cautions(analysis)) if whole else ()
     found = (
         *_never_succeeding(analysis),
         *_open_repeats(analysis),
-        *reasons(analysis, analysis.forks, human=asking.human, joined=asking.joined),
+        *reasons(analysis, analysis.forks, human=wanted.human, joined=wanted.joined),
     )
     refusal = refuse(origin.name, analysis, found)
     made = Compilation(origin.name, tuple(traces), analysis, found, refusal=refusal, warnings=warnings)
@@ -183,19 +220,19 @@ def _compiled(
 
 
 def _analysed(
-    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, known: Mapping[str, Run]
+    traces: Sequence[Trace], tools: Tools, settings: CompilerSettings, known: Mapping[str, Run], advised: Advised
 ) -> tuple[Analysis, tuple[str, ...]]:
     """What traces show, and which of the values that the user names are not fixed, with why.
 
     A value is not fixed where its read is made for something else as well: then it costs nothing to have it anew.
     """
-    analysis = analyse(traces, tools, settings, known=known)
+    analysis = analyse(traces, tools, settings, known=known, advised=advised)
     kept = {key.rpartition("#")[0] for key in analysis.keys}
     fixed = used(analysis)
     read_anyway = [each for each in fixed if each.action in kept]
     if read_anyway:
         rest = tuple(each for each in settings.inject if each not in read_anyway)
-        analysis = analyse(traces, tools, replace(settings, inject=rest), known=known)
+        analysis = analyse(traces, tools, replace(settings, inject=rest), known=known, advised=advised)
     called = {call.name for trace in traces for call in trace.calls}
     warnings = [f"{each.name} is not fixed: {each.action} is called for something else, too" for each in read_anyway]
     warnings += [
@@ -263,7 +300,7 @@ def _without_each(
     origin: Origin,
     *,
     known: Mapping[str, Run],
-    asking: _Asking,
+    wanted: _Wanted,
 ) -> list[Replayed]:
     """Each trace, replayed by a procedure made without it: without its part, where there are more than `_PARTS`."""
     assert made.analysis is not None  # noqa: S101 - the caller has looked
@@ -275,7 +312,7 @@ def _without_each(
         left = made.traces[part::parts]
         gone = {trace.id for trace in left}
         rest = [trace for trace in made.traces if trace.id not in gone]
-        other = _compiled(rest, tools, floor, origin, known=known, asking=asking, whole=False)
+        other = _compiled(rest, tools, floor, origin, known=known, wanted=wanted, whole=False)
         taken = find_inputs(other.analysis) if other.analysis is not None else ()
         for trace in left:
             if other.procedure is None or other.analysis is None:

@@ -10,10 +10,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from stretto.compiler.asking import Asking
 from stretto.compiler.clusters import Cluster, cluster
 from stretto.compiler.compiling import distinct
+from stretto.compiler.consulting import title_of
 from stretto.compiler.documents import document
 from stretto.compiler.naming import intent_names
+from stretto.compiler.schemas import Tools
 from stretto.compiler.splitting import Split, split_traces
 from stretto.compiler.subclusters import BranchCandidate, branch_candidates, divide
 from stretto.errors import UsageError
@@ -21,6 +24,8 @@ from stretto.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from stretto.compiler.advising import Adviser, Dropped
+    from stretto.compiler.answers import Answers
     from stretto.compiler.embed import Embedder, Vector
     from stretto.compiler.model import Trace
     from stretto.compiler.settings import CompilerSettings
@@ -44,6 +49,7 @@ class Intent:
         cluster: number of the cluster they are of.
         farthest: the two traces of that cluster that are least alike; None of a single one.
         distance: of these two, 0 to 2.
+        title: what an adviser calls it, for people: one line, and data; empty where there is none.
     """
 
     name: str
@@ -54,6 +60,7 @@ class Intent:
     cluster: int
     farthest: tuple[str, str] | None
     distance: float
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,8 @@ class Discovery:
         splits: traces that were parted, by id.
         branch_candidates: pairs of intents that may be one with an optional step.
         copies: traces that were left out, since another has the same content.
+        adviser: name and version of who was asked; None where nobody was.
+        dropped: what it proposed and what did not stand, sorted.
     """
 
     embedder: str
@@ -75,6 +84,8 @@ class Discovery:
     splits: tuple[Split, ...]
     branch_candidates: tuple[BranchCandidate, ...]
     copies: int
+    adviser: tuple[str, str] | None = None
+    dropped: tuple[Dropped, ...] = ()
 
     @property
     def supported(self) -> tuple[Intent, ...]:
@@ -88,7 +99,14 @@ class Discovery:
 
 
 def discover(
-    traces: Iterable[Trace], embedder: Embedder, settings: CompilerSettings, *, join: Collection[str] = ()
+    traces: Iterable[Trace],
+    embedder: Embedder,
+    settings: CompilerSettings,
+    *,
+    join: Collection[str] = (),
+    adviser: Adviser | None = None,
+    answers: Answers | None = None,
+    tools: Tools | None = None,
 ) -> Discovery:
     """Find the intents of traces.
 
@@ -100,6 +118,9 @@ def discover(
         embedder: what makes vectors.
         settings: the compiler's.
         join: canonical actions that do not part traces; see `stretto.compiler.subclusters.divide`.
+        adviser: whom to ask for titles and boundaries; see `stretto.compiler.advising`.
+        answers: what it has answered before; what it answers is added.
+        tools: what is known of the actions: which values an adviser must not see. Nothing else is asked of them here.
 
     Raises:
         UsageError: two traces have one id, too many use the same apps, or the extra ``compiler`` is not installed.
@@ -108,7 +129,8 @@ def discover(
     given = list(traces)
     kept = distinct(given)
     fitted = embedder.fitted([document(trace, settings.document_max_chars) for trace in kept])
-    parts, splits = split_traces(kept, fitted, settings)
+    asking = None if adviser is None else Asking(adviser, answers, tools or Tools(), kept)
+    parts, splits = split_traces(kept, fitted, settings, asking)
     by_id = {trace.id: trace for trace in parts}
     twice = [name for name, count in Counter(trace.id for trace in parts).items() if count > 1]
     if twice:
@@ -128,16 +150,20 @@ def discover(
             part.cluster,
             clusters[part.cluster].farthest,
             clusters[part.cluster].distance,
+            title_of([by_id[trace] for trace in part.traces], settings, asking),
         )
         for name, part in zip(names, divided, strict=True)
     )
+    found = tuple(sorted(intents, key=lambda intent: (-len(intent.traces), intent.name)))
     return Discovery(
         fitted.name,
         threshold,
-        tuple(sorted(intents, key=lambda intent: (-len(intent.traces), intent.name))),
+        found,
         splits,
         branch_candidates(dict(zip(names, divided, strict=True))),
         len(given) - len(kept),
+        None if asking is None else (asking.name, asking.version),
+        () if asking is None else asking.dropped,
     )
 
 

@@ -225,7 +225,7 @@ class _Emitter:
     def _add_transform(self, key: str, path: str, binding: Binding) -> str:
         name = f"{key}{path[1:]} {binding.transform}"
         if binding.sources:
-            of: Any = graph.Source(node=binding.sources[0].step, path=binding.sources[0].path)
+            of: Any = self._source(key, path, 0, binding.sources[0])
         else:
             of = graph.Input(input=self._input_named(binding.input))
         self._nodes[name] = graph.TransformNode(
@@ -300,7 +300,9 @@ class _Emitter:
         guard = fork.guard
         common: dict[str, Any] = {"layer": 0, "when": _when((fork.within,) if fork.within else ())}
         if guard is not None:
-            of: Any = graph.Source(node=guard.step, path=guard.path) if guard.step else graph.Input(input=guard.path)
+            only = graph.Select(kind="only") if "[*]" in guard.path else None
+            source = graph.Source(node=guard.step, path=guard.path, select=only) if guard.step else None
+            of: Any = source or graph.Input(input=guard.path)
             exits = {name: list(values) for name, values in sorted(guard.exits.items())}
             self._nodes[fork.id] = graph.DecisionNode(
                 predicate=guard.predicate.value, of=of, exits=exits, seen=seen, **common

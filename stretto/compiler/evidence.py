@@ -126,6 +126,7 @@ class Edge:
         verdict: see `Verdict`.
         evidence: one for each argument and trace that speaks for it.
         against: of traces that contradict it.
+        doubt: why an adviser doubts it, so that it is only suspected; empty for no doubt.
     """
 
     producer: str
@@ -133,6 +134,7 @@ class Edge:
     verdict: Verdict
     evidence: tuple[Evidence, ...]
     against: tuple[Evidence, ...] = ()
+    doubt: str = ""
 
 
 _PREVIEW_CHARS: Final = 40

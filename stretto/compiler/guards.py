@@ -26,7 +26,20 @@ if TYPE_CHECKING:
     from stretto.compiler.steps import Run
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["END", "Branching", "Exit", "Fork", "Guard", "Predicate", "Way", "find_branching", "ways"]
+__all__ = [
+    "END",
+    "Branching",
+    "Exit",
+    "Fork",
+    "Guard",
+    "Predicate",
+    "Way",
+    "constants",
+    "find_branching",
+    "guard_over",
+    "shown_inputs",
+    "ways",
+]
 
 #: The exit of a fork after which no step comes that other traces lack.
 END: Final = "end"
@@ -198,7 +211,7 @@ def _guards(analysis: Analysis, groups: Mapping[str, Sequence[Run]], before: Seq
         outputs = {name: [run.outer(step) for run in runs] for name, runs in groups.items()}
         if all(found for each in outputs.values() for found in each):
             yield from _over_outputs(analysis, step, outputs)
-    for name in _inputs(analysis, groups):
+    for name in shown_inputs(analysis, groups):
         values = {exit_name: [name.of(run) for run in runs] for exit_name, runs in groups.items()}
         guard = _over_scalars(analysis, "", name.name, values)
         if guard is not None:
@@ -216,7 +229,7 @@ def _over_outputs(
         if any(path.startswith(f"{outer}.") for outer in told):
             continue
         values = {name: [output.get(path, _ABSENT) for output in found] for name, found in outputs.items()}
-        guard = _over(analysis, step, path, values)
+        guard = guard_over(analysis, step, path, values)
         if guard is not None:
             told += [path] if guard.predicate is Predicate.PRESENT else []
             yield guard
@@ -226,7 +239,15 @@ def _over_outputs(
 _ABSENT: Final = "\0absent"
 
 
-def _over(analysis: Analysis, step: str, path: str, values: Mapping[str, Sequence[JsonValue]]) -> Guard | None:
+def guard_over(analysis: Analysis, step: str, path: str, values: Mapping[str, Sequence[JsonValue]]) -> Guard | None:
+    """The guard over what is at one place, when it separates the traces; by what it may look at is for the values.
+
+    Args:
+        analysis: of the traces.
+        step: key of the step in whose output it is; empty for an input.
+        path: of the place.
+        values: by exit, one a trace.
+    """
     every = [value for found in values.values() for value in found]
     if all(isinstance(value, list) for value in every):
         counts = {name: [count_of(value) for value in found] for name, found in values.items()}
@@ -244,7 +265,12 @@ def _over_scalars(analysis: Analysis, step: str, path: str, values: Mapping[str,
     numbers = {name: [float(value) for value in found if _is_number(value)] for name, found in values.items()}
     if all(len(numbers[name]) == len(found) for name, found in values.items()):
         return _intervals(step, path, numbers)
-    counted = Counter(atoms.key(value) for value in every)
+    return constants(analysis, step, path, values)
+
+
+def constants(analysis: Analysis, step: str, path: str, values: Mapping[str, Sequence[JsonValue]]) -> Guard | None:
+    """The guard that compares with constants, of which there are few and each was seen often; as `guard_over`."""
+    counted = Counter(atoms.key(value) for found in values.values() for value in found)
     if len(counted) > _VALUES or min(counted.values()) < analysis.settings.branch_min:
         return None
     return _separated(Predicate.EQUALS, step, path, values)
@@ -283,7 +309,7 @@ class _Input:
         return run.arguments(self.step)[self.path].value
 
 
-def _inputs(analysis: Analysis, groups: Mapping[str, Sequence[Run]]) -> Iterator[_Input]:
+def shown_inputs(analysis: Analysis, groups: Mapping[str, Sequence[Run]]) -> Iterator[_Input]:
     """The inputs whose values all traces of a fork show."""
     runs = [run for found in groups.values() for run in found]
     told = set()

@@ -105,14 +105,21 @@ def label_calls(run: Run, needs: Needs, *, guards: frozenset[str] = frozenset())
 
 
 def needs_of(bindings: Mapping[tuple[str, str], Binding]) -> Needs:
-    """What labels have to know of bindings, by key and exact path."""
-    return frozenset((*place, binding.kind, _sources(binding)) for place, binding in bindings.items())
+    """What labels have to know of bindings, by key and exact path.
+
+    A doubt changes what a procedure asks, and not which steps it makes: what is doubted counts as the copy that it was.
+    """
+    return frozenset(
+        (*place, BindingClass.COPY if binding.doubt else binding.kind, _sources(binding))
+        for place, binding in bindings.items()
+    )
 
 
 def _sources(binding: Binding) -> tuple[str, ...]:
-    """The keys of the steps whose outputs or arguments a binding reads."""
-    chosen = (source.selection.equal.argument for source in binding.sources if source.selection is not None)
-    return (*(source.step for source in binding.sources), *(each[0] for each in chosen if each is not None))
+    """The keys of the steps whose outputs or arguments a binding reads, or would read if nobody doubted it."""
+    sources = (*binding.sources, *binding.suspects) if binding.doubt else binding.sources
+    chosen = (source.selection.equal.argument for source in sources if source.selection is not None)
+    return (*(source.step for source in sources), *(each[0] for each in chosen if each is not None))
 
 
 class _Labeller:

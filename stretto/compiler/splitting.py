@@ -5,6 +5,11 @@ things, no value of the first is used in the second, and both act. Of several, t
 is taken, and both parts are looked at again until none is accepted; so going over the parts once more, with the same
 embedder, changes nothing.
 
+An adviser may propose a boundary in a trace that would stay whole. It has to pass the same checks but for the first:
+the two sides need not be as unlike as is asked of what nobody proposed, only too unlike to be of one cluster by
+themselves (`distance_threshold`). So a proposal says where to look twice, and sides that the compiler itself would take
+for one intent are never parted.
+
 Cost: an embedding of both sides of every message before and after which something is done.
 """
 
@@ -23,6 +28,7 @@ from waggle.redact import is_masked
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from stretto.compiler.asking import Asking
     from stretto.compiler.embed import Embedder
     from stretto.compiler.model import Trace
     from stretto.compiler.settings import CompilerSettings
@@ -39,15 +45,17 @@ class Split:
         trace: its id; its parts are called ``<id>#1`` and ``<id>#2``.
         before: the message that begins the second part.
         similarity: of the two parts, -1 to 1.
+        proposed: whether an adviser proposed it, and nothing else would have parted it.
     """
 
     trace: str
     before: int
     similarity: float
+    proposed: bool = False
 
 
 def split_traces(
-    traces: Iterable[Trace], embedder: Embedder, settings: CompilerSettings
+    traces: Iterable[Trace], embedder: Embedder, settings: CompilerSettings, asking: Asking | None = None
 ) -> tuple[tuple[Trace, ...], tuple[Split, ...]]:
     """Part the traces that mix intents.
 
@@ -55,6 +63,7 @@ def split_traces(
         traces: in any order.
         embedder: fitted, where it takes something from a corpus.
         settings: the compiler's.
+        asking: asks an adviser; None where there is none.
 
     Returns:
         The traces and parts, and why each was parted, both sorted by id.
@@ -67,23 +76,55 @@ def split_traces(
         places = [(trace, boundary) for trace in todo for boundary in _boundaries(trace)]
         sides = [side for trace, boundary in places for side in _sides(trace, boundary)]
         vectors = embedder.embed([document(side, settings.document_max_chars) for side in sides]) if sides else []
-        alike: dict[str, list[tuple[float, int]]] = {}
+        found: dict[str, list[tuple[float, int]]] = {}
         for number, (trace, boundary) in enumerate(places):
-            found = similarity(vectors[2 * number], vectors[2 * number + 1])
-            if found < limit:
-                alike.setdefault(trace.id, []).append((found, boundary))
+            alike = similarity(vectors[2 * number], vectors[2 * number + 1])
+            found.setdefault(trace.id, []).append((alike, boundary))
         parts: list[Trace] = []
         for trace in todo:
-            free = (each for each in sorted(alike.get(trace.id, ())) if not _crosses(*_sides(trace, each[1]), settings))
-            best = next(free, None)
-            if best is None:
+            split = _split(trace, found.get(trace.id, []), limit, settings)
+            if split is None and asking is not None and trace.id in found:
+                split = _proposed(trace, found[trace.id], 1 - _threshold(embedder, settings), settings, asking)
+            if split is None:
                 whole.append(trace)
                 continue
-            first, second = _sides(trace, best[1])
-            splits.append(Split(trace.id, best[1], best[0]))
+            first, second = _sides(trace, split.before)
+            splits.append(split)
             parts += [replace(first, id=f"{trace.id}#1"), replace(_with_logins(first, second), id=f"{trace.id}#2")]
         todo = parts
     return tuple(sorted(whole, key=lambda trace: trace.id)), tuple(sorted(splits, key=lambda each: each.trace))
+
+
+def _split(trace: Trace, found: Sequence[tuple[float, int]], limit: float, settings: CompilerSettings) -> Split | None:
+    """The boundary between the least alike sides that may part a trace."""
+    for alike, boundary in sorted(found):
+        if alike < limit and not _crosses(*_sides(trace, boundary), settings):
+            return Split(trace.id, boundary, alike)
+    return None
+
+
+def _threshold(embedder: Embedder, settings: CompilerSettings) -> float:
+    return embedder.distance_threshold if settings.distance_threshold is None else settings.distance_threshold
+
+
+def _proposed(
+    trace: Trace, found: Sequence[tuple[float, int]], limit: float, settings: CompilerSettings, asking: Asking
+) -> Split | None:
+    """The same of the boundaries that an adviser proposes."""
+    alike = {boundary: each for each, boundary in found}
+    standing = []
+    for boundary in asking.splits(trace):
+        if boundary not in alike:
+            fault = "no message of the user begins there, with something done before and after it"
+        elif _crosses(*_sides(trace, boundary), settings):
+            fault = "a value of the first part is used in the second"
+        elif alike[boundary] >= limit:
+            fault = "the two parts are as alike as traces of one intent"
+        else:
+            standing.append(Split(trace.id, boundary, alike[boundary], proposed=True))
+            continue
+        asking.drop("propose_split", trace.id, str(boundary), fault)
+    return min(standing, key=lambda each: (each.similarity, each.before), default=None)
 
 
 def _boundaries(trace: Trace) -> Iterator[int]:

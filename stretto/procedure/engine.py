@@ -248,7 +248,8 @@ class _Run:
         reply = yield Ask(name, person, node.asks, candidates, shows, node.answer, deadline)
         assert isinstance(reply, Answer)  # noqa: S101 - the contract of `play`
         if not reply.given:
-            raise _Stop("no_answer", f"{'a person' if person else 'a model'} was asked: {node.asks}")
+            asked = f"{'a person' if person else 'a model'} was asked: {node.asks}"
+            raise _Stop("not_among_candidates" if reply.instead else "no_answer", reply.instead or asked)
         closed = bool(node.exits or node.candidates or node.choices is not None)
         if closed and not any(atoms.same(reply.value, each) for each in candidates):
             raise _Stop("not_among_candidates", atoms.shown(reply.value)[:_SHOWN])

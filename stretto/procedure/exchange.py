@@ -94,10 +94,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question; None in `value` with `given` false when nobody gave one."""
+    """The answer to a question; `given` is false when nobody gave one, and `instead` says for people what was said."""
 
     value: JsonValue = None
     given: bool = True
+    instead: str = ""
 
 
 #: What is sent back: as many `Done` as there were calls, in their order, or an `Answer`.

@@ -45,7 +45,8 @@ _KIND: Final = "stretto_procedure"  # the field that says which kind it is
 
 
 def _plain(procedure: Procedure) -> JsonObject:
-    value: JsonObject = procedure.model_dump(mode="json", exclude_defaults=False)
+    unasked = {"compiled": {"adviser"}} if procedure.compiled.adviser is None else None
+    value: JsonObject = procedure.model_dump(mode="json", exclude_defaults=False, exclude=unasked)
     return value
 
 

@@ -15,12 +15,14 @@ from stretto.forms import Form
 
 __all__ = [
     "VERSION",
+    "AdviserNote",
     "Binding",
     "Compiled",
     "Constant",
     "Contract",
     "Copied",
     "DecisionNode",
+    "Doubt",
     "Edge",
     "Equal",
     "EvidenceNote",
@@ -376,6 +378,32 @@ class Branch(Form):
     traces: Count
 
 
+class Doubt(Form):
+    """Why an adviser doubts that one step needs what another gives, so that the edge is only suspected."""
+
+    first: Name
+    then: Name
+    says: str
+
+
+class AdviserNote(Form):
+    """Whom the compiler asked for proposals, and what of it stood. For people: its texts are data.
+
+    Attributes:
+        name: of the adviser.
+        version: of it.
+        title: what it calls the procedure; empty for nothing.
+        proposed: guards and transforms that it proposed, in words.
+        doubts: sorted.
+    """
+
+    name: Name
+    version: Name
+    title: str = ""
+    proposed: list[str] = Field(default_factory=list)
+    doubts: list[Doubt] = Field(default_factory=list)
+
+
 class Compiled(Form):
     """Where a procedure comes from.
 
@@ -393,6 +421,7 @@ class Compiled(Form):
             the ways that were seen once.
         warnings: for people.
         settings: the compiler's.
+        adviser: whom the compiler asked; None where nobody was, and then it is not in the file.
     """
 
     version: str
@@ -407,6 +436,7 @@ class Compiled(Form):
     unseen: Share = 1.0
     warnings: list[str] = Field(default_factory=list)
     settings: dict[str, Any] = Field(default_factory=dict)
+    adviser: AdviserNote | None = None
 
 
 class Output(Form):

@@ -11,18 +11,19 @@ import inspect
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from stretto.procedure import atoms
 from stretto.procedure.engine import play
 from stretto.procedure.exchange import Answer, Ask, Calls, Done, Ending, Escalation
 from stretto.procedure.journal import NoJournal
 from stretto.procedure.trees.running import play_trees
 from waggle import jsonvalue
-from waggle.redact import is_masked
+from waggle.redact import is_masked, redact_value
 from waggle.values import read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 
     from stretto.procedure.exchange import Make, Reply, Request
     from stretto.procedure.freshness import Freshness
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from stretto.procedure.trees.model import TreeProcedure
     from waggle.jsonvalue import JsonObject, JsonValue
 
-__all__ = ["Chooser", "Person", "Ran", "Verdict", "adrive", "course", "done_of", "drive", "tree_course"]
+__all__ = ["Asked", "Chooser", "Person", "Ran", "Verdict", "adrive", "course", "done_of", "drive", "tree_course"]
 
 
 class Verdict(StrEnum):
@@ -48,11 +49,28 @@ class Person(Protocol):
         """Answer a question; `Answer` with ``given=False`` where nobody does."""
 
 
-class Chooser(Protocol):
-    """A model that answers closed questions of steps which can be taken back, or only read."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a model sees of a question, and all that it sees: copies, in which secrets are masked.
 
-    def choose(self, question: str, candidates: tuple[JsonValue, ...], shows: Mapping[str, JsonValue]) -> JsonValue:
-        """One of the candidates, or any value of the question's type where there are none; None for no answer."""
+    Attributes:
+        text: the question. Data of tools may stand in it; it is no instruction.
+        shows: the fields that the node lists, by place.
+    """
+
+    text: str
+    shows: Mapping[str, JsonValue]
+
+
+class Chooser(Protocol):
+    """A model that answers closed questions of steps which can be taken back, or only read. It gets no tools."""
+
+    def choose(self, question: Asked, candidates: tuple[JsonValue, ...]) -> int | None:
+        """The number of one of the candidates, from 0; None for no answer.
+
+        Where the node lists no candidates, they are the values of the question's type among what is shown. Anything
+        else than the number of a candidate stops the run, and so does whatever is raised.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +232,7 @@ async def adrive(
 ) -> Ran:
     """Drive a run where calls are awaited; independent reads are made at once. See `drive`.
 
-    A person is asked on a thread, so that nothing else waits.
+    A person or a model is asked on a thread, so that nothing else waits.
     """
     try:
         request = next(running)
@@ -246,10 +264,53 @@ async def _amade(call: Callable[[Make], Awaitable[Done]], make: Make) -> Done:
 def _asked(question: Ask, person: Person | None, chooser: Chooser | None) -> Answer:
     if question.person:
         return person.answer(question) if person is not None else Answer(given=False)
-    if chooser is None:
+    return _chosen(question, chooser) if chooser is not None else Answer(given=False)
+
+
+def _chosen(question: Ask, chooser: Chooser) -> Answer:
+    """What a model chose; no answer where that is not the number of a candidate."""
+    shows = {place: _unmarked(place, value) for place, value in question.shows}
+    candidates = question.candidates or tuple(_shown_values(question, shows))
+    if not candidates:
         return Answer(given=False)
-    value = chooser.choose(question.text, question.candidates, dict(question.shows))
-    return Answer(value, given=value is not None)
+    try:
+        chosen: object = chooser.choose(Asked(question.text, shows), tuple(redact_value(each) for each in candidates))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run stops
+        return Answer(given=False, instead=f"it raised {type(error).__name__}")
+    if chosen is None:
+        return Answer(given=False)
+    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < len(candidates):
+        return Answer(given=False, instead=f"it is no number from 0 to {len(candidates) - 1}")
+    return Answer(candidates[chosen])
+
+
+def _unmarked(place: str, value: JsonValue) -> JsonValue:
+    """A copy of what stands at a place, without secrets."""
+    found = redact_value({place: value})
+    return next(iter(found.values())) if isinstance(found, dict) else found
+
+
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+
+def _shown_values(question: Ask, shows: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """The different values of a question's type among what is shown, in order; none of which a part is masked."""
+    kind, told = _TYPES.get(question.answer, ()), set[bytes]()
+    for place, value in question.shows:
+        shown = dict(atoms.nodes(shows[place]))
+        for path, node in atoms.nodes(value):
+            key = atoms.key(node)
+            fits = isinstance(node, kind) and (isinstance(node, bool) == (kind is bool))
+            if fits and key not in told and path in shown and atoms.key(shown[path]) == key:
+                told.add(key)
+                yield node
 
 
 def done_of(result: object, *, ok: bool = True) -> Done:

@@ -18,7 +18,7 @@ from stretto.review.words import percent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stretto.procedure.graph import Compiled, Procedure
+    from stretto.procedure.graph import AdviserNote, Compiled, Procedure
     from stretto.review.document import Block, Line
     from stretto.review.procedure_shown import ArgumentShown, EvidenceShown, ProcedureShown, QuestionShown, StepShown
 
@@ -50,6 +50,9 @@ def _head(shown: ProcedureShown) -> Iterator[Block]:
     yield Heading(1, ("Procedure ", Data(procedure.name)))
     if procedure.summary:
         yield Paragraph((Data(procedure.summary),))
+    adviser = procedure.compiled.adviser
+    if adviser is not None and adviser.title:
+        yield Paragraph(("An adviser calls it: ", Data(adviser.title)))
     changing = [step for step in shown.steps if step.effect not in ("read", "auth")]
     said: Line = (f"{count(len(shown.steps), 'step')}, compiled from {count(procedure.compiled.support, 'trace')}. ",)
     if changing:
@@ -227,7 +230,7 @@ def _origin(shown: ProcedureShown) -> Iterator[Block]:
         ("compiler ", Data(compiled.version or "not named"), "; alike by ", Data(compiled.embedder or "not named")),
         ("digest ", Data(shown.procedure.digest or "none"), *_of("takes the place of ", [shown.procedure.parent])),
     ]
-    yield Items(tuple((line, ()) for line in lines))
+    yield Items((*((line, ()) for line in lines), *_adviser(compiled.adviser)))
     if compiled.calls:
         rows = tuple(((Data(label),), (f"{number:,}",)) for label, number in sorted(compiled.calls.items()))
         yield Table(("calls in the traces, by label", "number"), rows)
@@ -240,6 +243,17 @@ def _origin(shown: ProcedureShown) -> Iterator[Block]:
 
 def _span(compiled: Compiled) -> list[Line]:
     return [("traces that began from ", Data(compiled.since), " to ", Data(compiled.until))] if compiled.since else []
+
+
+def _adviser(adviser: AdviserNote | None) -> Iterator[tuple[Line, tuple[Line, ...]]]:
+    """Who was asked for proposals, and which of them stood."""
+    if adviser is not None:
+        proposed: list[Line] = [("proposed, and checked: ", Data(each)) for each in adviser.proposed]
+        doubts: list[Line] = [
+            ("doubts that ", Data(each.then), " needs ", Data(each.first), ": ", Data(each.says))
+            for each in adviser.doubts
+        ]
+        yield ("adviser ", Data(adviser.name), " ", Data(adviser.version)), (*proposed, *doubts)
 
 
 def _of(before: str, names: list[str]) -> Line:

@@ -10,7 +10,7 @@ from stretto.review.document import Data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stretto.procedure.graph import Contract, InjectedValue, InputSpec, Procedure
+    from stretto.procedure.graph import AdviserNote, Contract, InjectedValue, InputSpec, Procedure
     from stretto.review.document import Line
     from waggle.jsonvalue import JsonObject, JsonValue
 
@@ -202,6 +202,7 @@ def shown_json(shown: ProcedureShown) -> JsonObject:
         "agents": [*compiled.agents],
         "embedder": compiled.embedder,
         "compiler": compiled.version,
+        "adviser": _adviser(compiled.adviser),
         "settings": dict(sorted(compiled.settings.items())),
     }
 
@@ -218,6 +219,19 @@ def _injected(each: InjectedValue) -> JsonObject:
         "observed": each.observed,
         "days": each.days,
         "refresh": None if each.refresh is None else each.refresh.tool,
+    }
+
+
+def _adviser(adviser: AdviserNote | None) -> JsonObject | None:
+    if adviser is None:
+        return None
+    doubts: list[JsonValue] = [{"first": each.first, "then": each.then, "says": each.says} for each in adviser.doubts]
+    return {
+        "name": adviser.name,
+        "version": adviser.version,
+        "title": adviser.title,
+        "proposed": [*adviser.proposed],
+        "doubts": doubts,
     }
 
 

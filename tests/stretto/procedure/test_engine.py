@@ -18,7 +18,7 @@ from stretto.procedure.exchange import Answer, Ask, Done, Make
 from stretto.procedure.file import digest_of
 from stretto.procedure.journal import Journal, open_journal
 from stretto.procedure.readiness import not_ready, stale
-from stretto.procedure.running import Ran, Verdict, adrive, course, drive
+from stretto.procedure.running import Asked, Ran, Verdict, adrive, course, drive
 from stretto.procedure.values import insert
 from tests.stretto.compiler.stories import SHOP, Story, refunds
 from tests.stretto.compiler.test_abstain import pay, search
@@ -348,3 +348,130 @@ def test_arguments_are_put_together_from_their_paths(values: dict[str, Any], mad
 def test_paths_that_contradict_each_other_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"two values|no path|not a path"):
         insert(values)
+
+
+# --- a model that chooses -------------------------------------------------------------------------------------------
+
+
+class Model:
+    """A model that answers as it is told, and what it saw."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.saw: list[tuple[Any, ...]] = []
+
+    def choose(self, *given: Any) -> Any:
+        self.saw.append(given)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def expedited(number: int) -> Story:
+    """An order that is expedited by nothing that was recorded, and can be taken back."""
+    order = f"A-61{number}0"
+    story = Story(f"Handle order {order}", id=f"e{number}")
+    story.call("shop.login", {"user": "svc@shop", "password": "hunter2hunter2"}, {"token": f"tk_{number}f31"})
+    story.call(
+        "shop.get_order", {"order_id": order, "token": f"tk_{number}f31"}, {"ref": f"R-{number}551", "lines": [1]}
+    )
+    if number % 2:
+        story.call("shop.expedite", {"order_id": order}, {"ok": True})
+    return story.call("cart.add", {"order_id": order}, {"ok": True}).answers(f"R-{number}551")
+
+
+def handle(model: Any) -> tuple[Ran, list[str]]:
+    procedure = compiled([expedited(number) for number in range(6)])
+    assert isinstance(procedure.nodes["fork1"], graph.ModelNode)
+    output = {"ref": "R-9551", "lines": [1]}
+    shop = Shop(login={"token": "tk_new1"}, get_order=output, expedite={"ok": True}, add={"ok": True})
+    ran = play(procedure, shop, {"order_id": "A-8001"}, chooser=model)
+    assert output == {"ref": "R-9551", "lines": [1]}
+    return ran, shop.names()
+
+
+def test_a_model_chooses_by_number_and_sees_what_the_node_lists_and_no_secret() -> None:
+    model = Model(0)
+    ran, names = handle(model)
+    assert ran.verdict is Verdict.RESOLVED
+    assert sorted(names) == ["cart.add", "shop.expedite", "shop.get_order", "shop.login"]
+    ((question, candidates),) = model.saw
+    assert candidates == ("shop.expedite#0", "end")
+    assert isinstance(question, Asked)
+    assert question.text == "Which way does it go on?"
+    assert dict(question.shows) == {
+        "shop.get_order#0 $": {"ref": "R-9551", "lines": [1]},
+        "shop.login#0 $": {"token": "__REDACTED_BY_WAGGLE__"},
+    }
+    _, names = handle(Model(1))
+    assert "shop.expedite" not in names
+
+
+def test_a_model_is_given_copies_that_it_cannot_change_a_run_by() -> None:
+    class Meddles(Model):
+        def choose(self, *given: Any) -> Any:
+            question, _ = given
+            question.shows["shop.get_order#0 $"]["lines"].clear()
+            question.shows.clear()
+            return 0
+
+    ran, _ = handle(Meddles(0))
+    assert ran.verdict is Verdict.RESOLVED
+
+
+@pytest.mark.parametrize("answer", [2, -1, True, False, 0.0, "0", "end", [0], object(), RuntimeError("no")])
+def test_an_answer_of_a_model_that_is_no_number_of_a_candidate_stops_the_run(answer: Any) -> None:
+    ran, names = handle(Model(answer))
+    assert ran.escalation is not None
+    assert (ran.escalation.node, ran.escalation.reason) == ("fork1", "not_among_candidates")
+    assert names == ["shop.login", "shop.get_order"]
+
+
+def test_a_model_that_does_not_answer_stops_the_run() -> None:
+    ran, _ = handle(Model(None))
+    assert ran.escalation is not None
+    assert ran.escalation.reason == "no_answer"
+    assert handle(None)[0].escalation == ran.escalation
+
+
+def asking(answer: str, shows: list[graph.Source]) -> graph.Procedure:
+    """A search whose argument a model answers."""
+    procedure = compiled([search(number, 1) for number in range(3)])
+    node = procedure.nodes["shop.list_orders#0"]
+    assert isinstance(node, graph.ToolNode)
+    model = graph.ModelNode(
+        layer=1, asks="Which?", about="shop.list_orders#0", path="$.customer_id", shows=shows, answer=answer
+    )
+    bound = graph.Binding(value=graph.FromNode(node="which"))
+    later = node.model_copy(update={"layer": 2, "args": {"$.customer_id": bound}})
+    nodes = {"crm.search#0": procedure.nodes["crm.search#0"], "which": model, "shop.list_orders#0": later}
+    return procedure.model_copy(update={"nodes": nodes, "edges": [], "outputs": []})
+
+
+def test_an_open_question_of_a_model_is_closed_by_what_it_is_shown() -> None:
+    matches = {"matches": [{"id": "C-1", "name": "Kim", "api_key": "k3y-of-kim"}], "count": 1, "again": "Kim"}
+    for answer, chosen, candidates in [("string", 1, ("C-1", "Kim")), ("integer", 0, (1,)), ("boolean", 0, None)]:
+        shop, model = Shop(search=matches, list_orders=[]), Model(chosen)
+        procedure = asking(answer, [graph.Source(node="crm.search#0", path="$")])
+        ran = play(procedure, shop, dict.fromkeys(procedure.inputs, "kim9@example.com"), chooser=model)
+        if candidates is None:
+            assert model.saw == []
+            assert ran.escalation is not None
+            assert ran.escalation.reason == "no_answer"
+        else:
+            assert set(model.saw[0][1]) == set(candidates)
+            assert "k3y-of-kim" not in repr(model.saw[0])
+            assert shop.made[1].args == {"customer_id": model.saw[0][1][chosen]}
+
+
+def test_a_model_is_asked_in_an_async_run_too() -> None:
+    procedure = compiled([expedited(number) for number in range(6)])
+    shop = Shop(login={"token": "tk_new1"}, get_order={"ref": "R-9551"}, expedite={"ok": True}, add={"ok": True})
+
+    async def call(make: Make) -> Done:
+        return shop(make)
+
+    running = course(procedure, {"order_id": "A-8001"}, lambda name: f"the {name}")
+    ran = asyncio.run(adrive(running, call, chooser=Model(True)))
+    assert ran.escalation is not None
+    assert ran.escalation.reason == "not_among_candidates"
