@@ -20,7 +20,7 @@ from stretto.compiler.calibration import apart, at_least, calibrate, foreign, gr
 from stretto.compiler.embed import TfidfEmbedder, unit
 from stretto.compiler.input_reader import Read, SlotReader, checked
 from stretto.compiler.settings import number_of
-from stretto.compiler.slots import Shaped, Slot, parts_of, placed, tokens
+from stretto.compiler.slots import Shaped, Slot, covers, parts_of, placed, tokens
 from stretto.procedure.file import digest_of
 from stretto.procedure.readiness import not_ready
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stretto.compiler.embed import Embedder
     from stretto.compiler.input_reader import InputReader
     from stretto.compiler.requests import Requests
-    from stretto.compiler.slots import Part
+    from stretto.compiler.slots import Part, Token
     from stretto.procedure.graph import Contract, Procedure
     from waggle.jsonvalue import JsonValue
 
@@ -129,6 +129,7 @@ class Router:
         relaxed: bool = False,
     ) -> None:
         ordered = sorted(candidates, key=lambda each: each.procedure.name)
+        self._others = tuple((each.name, tuple(member.read for member in each.members)) for each in others)
         everything = [*(each.requests for each in ordered), *others]
         said = [member.text for each in everything for member in each.members for _ in range(member.traces)]
         self._embedder = (embedder or TfidfEmbedder()).fitted(said)
@@ -193,6 +194,8 @@ class Router:
             *((Gate.WORDS, each) for each in self._words(request, known, found)),
             *((Gate.READINESS, each) for each in _unready(known, found, has)),
         )
+        if not reasons:
+            reasons = tuple((Gate.WORDS, f"it is a request of {name}, too") for name in self._also(given, known))
         like = at_least(near, known.floor)
         return Routed(
             verdict=Verdict.ROUTE if not reasons else Verdict.SUGGEST if like else Verdict.FALLBACK,
@@ -206,6 +209,18 @@ class Router:
             reasons=reasons,
             inputs=found.values,
         )
+
+    def _also(self, given: Sequence[Token], known: _Known) -> Iterator[str]:
+        """The other intents that a request may be one of: it has the words of a member, and anything in its slots.
+
+        Two intents may be asked for with the same words, one of which is more than the other, or does what it can.
+        """
+        for other in self._known:
+            if other is not known and any(covers(member, given) for member in other.members):
+                yield other.candidate.procedure.name
+        for name, members in self._others:
+            if any(covers(member, given) for member in members):
+                yield name
 
     def _read(self, request: str, known: _Known) -> Read:
         inputs = known.candidate.procedure.inputs

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from waggle.jsonvalue import JsonValue
 
-__all__ = ["QUOTED", "Part", "Shaped", "Slot", "Token", "parts_of", "placed", "spelled", "tokens"]
+__all__ = ["QUOTED", "Part", "Shaped", "Slot", "Token", "covers", "parts_of", "placed", "spelled", "tokens"]
 
 #: The shape of a text in quotation marks; the others are those of `stretto.procedure.shapes`.
 QUOTED: Final = "quoted"
@@ -123,6 +123,29 @@ def spelled(words: Sequence[str], start: int, whole: str) -> int:
         if not whole.startswith(text):
             return 0
     return 0
+
+
+def covers(parts: Sequence[Part], given: Sequence[Token]) -> bool:
+    """Whether a request may be made of these parts, whatever the inputs' values are: rather too often than too seldom.
+
+    Words are as they are, a value that is no input's has its shape, and in the place of an input's value stand up to
+    `_VALUE_TOKENS` tokens. Parts without a word cover nothing: they would cover everything.
+    """
+    if not any(isinstance(part, str) for part in parts):
+        return False
+    at = {0}
+    for part in parts:
+        if isinstance(part, Slot):
+            at = {place + length for place in at for length in range(1, _VALUE_TOKENS + 1)}
+        elif isinstance(part, Shaped):
+            at = {place + 1 for place in at if place < len(given) and given[place].shape == part.shape}
+        else:
+            at = {place + 1 for place in at if place < len(given) and given[place].word == part}
+    return len(given) in at
+
+
+#: Tokens of an input's value at most.
+_VALUE_TOKENS: Final = 8
 
 
 def parts_of(given: Sequence[Token], places: Mapping[int, tuple[str, int]]) -> tuple[Part, ...]:

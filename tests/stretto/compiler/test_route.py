@@ -17,7 +17,7 @@ from stretto.compiler.input_reader import SlotReader, checked
 from stretto.compiler.requests import dump_requests, index_of, load_requests, member_parts, requests_of
 from stretto.compiler.route import Candidate, Gate, Routed, Router, Verdict
 from stretto.compiler.settings import CompilerSettings
-from stretto.compiler.slots import Shaped, Slot, tokens
+from stretto.compiler.slots import Shaped, Slot, covers, tokens
 from stretto.errors import ProcedureError
 from stretto.procedure.contracts import listed_contract
 from stretto.procedure.file import digest_of
@@ -200,6 +200,43 @@ def test_a_procedure_whose_tools_have_changed_is_not_routed_to() -> None:
     found = routed(GOOD, known, contracts=now)
     assert (found.verdict, found.failed) == (Verdict.SUGGEST, Gate.READINESS)
     assert "tool shop.refund has changed since" in says(found, Gate.READINESS)
+
+
+def test_a_request_that_another_intent_is_asked_for_with_as_well_is_not_routed() -> None:
+    """Where nothing could be cancelled, the reason is no input; where something was, it is one."""
+    asked = [(f"Please cancel order A-80{number}1: no longer needed", f"A-80{number}1") for number in range(5)]
+    look = refunding().procedure
+    assert look is not None
+    look = look.model_copy(update={"name": "look", "inputs": {"order_id": look.inputs["order_id"]}})
+    known = Candidate(look, requests_of("look", [(said, {"order_id": o}) for said, o in asked], digest_of(look)))
+    cancel = requests_of("cancel", [(said, {"order_id": o, "why": "no longer needed"}) for said, o in asked])
+    request = "Please cancel order A-9001: no longer needed"
+    assert routed(request, known).verdict is Verdict.ROUTE
+    found = Router([known], others=[cancel]).route(request, has_secret=lambda _: True, person=False)
+    assert (found.verdict, found.failed) == (Verdict.SUGGEST, Gate.WORDS)
+    assert says(found, Gate.WORDS) == "it is a request of cancel, too"
+
+
+@pytest.mark.parametrize(
+    ("parts", "request_", "may"),
+    [
+        (("cancel", Slot("order")), "Cancel A-1!", True),
+        (("cancel", Slot("order")), "Cancel my order A-1", True),
+        (("cancel", Slot("order")), "Cancel", False),
+        (("cancel", Slot("order"), "now"), "cancel A-1", False),
+        (("cancel", Shaped("code")), "cancel A-1", True),
+        (("cancel", Shaped("code")), "cancel it", False),
+        ((Slot("text"),), "anything", False),
+        ((), "", False),
+        (("cancel", Slot("text")), "cancel " + "x " * 9, False),
+    ],
+)
+def test_parts_cover_a_request_with_their_words_and_anything_short_in_their_slots(
+    parts: tuple[Any, ...],
+    request_: str,
+    may: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    assert covers(parts, tokens(request_)) is may
 
 
 def test_a_procedure_with_values_of_one_tenant_is_routed_to_for_nobody_else() -> None:
