@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.compiler.bfcl import bfcl, counts
 from benchmarks.compiler.decoys import DECOYS, Scene, decoys
-from benchmarks.compiler.edges import SEVERAL, SINGLE, find
+from benchmarks.compiler.edges import SEVERAL, SINGLE, find, growth
 from benchmarks.compiler.intents import compile_domain
 from benchmarks.compiler.speed import cost_of
 from benchmarks.compiler.tau import sessions_corpus
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.compiler.intents import Compiled
     from benchmarks.compiler.sessions import Domain
     from benchmarks.compiler.speed import Cost
-    from stretto.compiler.measure import Share
+    from stretto.compiler.measure import EdgeScores, Share
 
 __all__ = ["ALONE", "PARTS", "Alone", "Study", "study"]
 
@@ -28,6 +28,9 @@ PARTS: Final = ("edges", "intents", "speed")
 
 #: Domains whose sessions are τ-bench's.
 _TAU: Final = ("airline-v1", "airline-v2", "retail")
+
+#: With how many traces of each intent the rule is tried: of BFCL, which has the task's own world and eleven others.
+_TRACES: Final = (1, 3, 5, 8, 12)
 
 #: The ways of finding dependencies that are compared for one decoy at a time.
 ALONE: Final = (SEVERAL, SINGLE, "only one candidate", "most recent candidate")
@@ -55,6 +58,7 @@ class Study:
     Attributes:
         edges: of each corpus.
         truth: how the argument values of BFCL were judged.
+        growth: how good the rule is with so many traces of each intent of BFCL.
         alone: of each decoy.
         domains: of the recorded sessions.
         costs: by number of traces.
@@ -62,6 +66,7 @@ class Study:
 
     edges: tuple[Found, ...] = ()
     truth: dict[str, int] | None = None
+    growth: dict[int, EdgeScores] | None = None
     alone: tuple[Alone, ...] = ()
     domains: tuple[Compiled, ...] = ()
     costs: tuple[Cost, ...] = ()
@@ -81,6 +86,14 @@ class Study:
                 for found in self.edges
             },
             "truth": self.truth,
+            "growth": {
+                str(size): {
+                    "right": scores.precision.hits,
+                    "found": scores.precision.count,
+                    "true": scores.recall.count,
+                }
+                for size, scores in (self.growth or {}).items()
+            },
             "domains": {
                 each.domain.name: {
                     "sessions": each.domain.sessions,
@@ -118,6 +131,7 @@ def study(domains: Sequence[Domain], only: Sequence[str], *, every: int = 1, siz
     return Study(
         edges,
         counts() if "edges" in only else None,
+        growth(bfcl(), _TRACES) if "edges" in only else None,
         alone,
         tuple(compile_domain(each) for each in domains) if "intents" in only else (),
         tuple(cost_of(size) for size in sizes) if "speed" in only else (),
