@@ -235,10 +235,17 @@ among the candidates that are left when carriers, repeats and other origins are 
   follows the call that it was judged to come from, so that the several traces lean on that judgement; the row for one
   trace does not.
 
-  After a look at results, four things were put right. Of the rule: a value that the agent had used before proves
-  nothing, and the elements of a fan-out are judged one by one. Of the worlds: at first a list kept every member that
-  the user names, so that no world could refute that the agent has MSFT from it (precision 0.974, recall 0.931); and a
-  counter stayed that happened to be as large as the number of some record.
+  Before, four other worlds with other numbers were all, and a person had read 97 values: precision was 0.971, recall
+  0.851. Of those values 22 are now decided by worlds and directories, each as it had been read. After a look at
+  results, four things were put right. Of the rule: a value that the agent had used before proves nothing, and the
+  elements of a fan-out are judged one by one. Of the worlds: at first a list kept every member that the user names, so
+  that no world could refute that the agent has MSFT from it (precision 0.974, recall 0.931); and a counter stayed that
+  happened to be as large as the number of some record.
+
+  What an agent knows by itself the rule cannot tell from what a list happens to hold, until a trace comes in which the
+  list does not hold it. What it misses are small numbers and codes (*short*) that are the same in all worlds, since
+  they follow from what the user says, or that in some trace are what the user or the agent had said before; and what
+  is taken out of a text or put together, for which it has no extractor, on purpose.
 - **Generated**: five traces for each combination of where a value came from, where else it stands (in all traces or in
   three), whether it varies, and whether it is a small number. By far most combinations are such that no evidence
   settles them, and the rule is to say so. What is **settled** follows from what was put where, and no rule is asked:
@@ -255,7 +262,8 @@ among the candidates that are left when carriers, repeats and other origins are 
 
 _GROWTH: Final = """
 With the first traces of each intent alone, the task's own world being the first. One trace is what the compiler's
-analysis makes of it, which looks at steps and labels, too, and so need not be the row above.
+analysis makes of it, which looks at steps and labels, too, and so need not be the row above. An intent is compiled from
+five traces on.
 """
 
 _ALONE: Final = """
