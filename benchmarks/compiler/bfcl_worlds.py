@@ -1,8 +1,8 @@
 """The worlds in which a task of BFCL is executed: its own, and others that were varied in advance.
 
 A user of the compiler has many traces of one intent: the user asks for the same, and the world differs. What differs
-was fixed from what sort of thing a value is, before anything was measured, and never from a task's id or from what the
-rule says of it. In each further world, with a share that falls from world to world, so that some differ in nearly
+follows from what sort of thing a value is, never from a task's id or from what the rule says of it. It was fixed before
+these worlds were measured, by one who knew what the rule missed and got wrong in worlds whose numbers alone differed. In each further world, with a share that falls from world to world, so that some differ in nearly
 everything and some in little:
 
 - **numbers** of the initial state, and of the tables in the package's code (prices, fares, distances, exchange rates),
@@ -21,8 +21,8 @@ like a date; and what calculates.
 Initial states and tables are changed before the package's own code runs on them; no result is rewritten. A world in
 which a call of the reference does not come out as in the task's own (success, or refusal) is given up.
 
-Two things were put right after a look at results: at first what the user names was never left out of a list, and a
-counter stayed that happened to be as large as the number of some record.
+Two things were put right after a look at what the rule made of these worlds: at first what the user names was never
+left out of a list, and a counter stayed that happened to be as large as the number of some record.
 """
 
 from __future__ import annotations
