@@ -2,8 +2,9 @@
 
 A user of the compiler has many traces of one intent: the user asks for the same, and the world differs. What differs
 follows from what sort of thing a value is, never from a task's id or from what the rule says of it. It was fixed before
-these worlds were measured, by one who knew what the rule missed and got wrong in worlds whose numbers alone differed. In each further world, with a share that falls from world to world, so that some differ in nearly
-everything and some in little:
+these worlds were measured, by one who knew what the rule missed and got wrong in worlds whose numbers alone differed.
+In each further world, with a share that falls from world to world, so that some differ in nearly everything and some in
+little:
 
 - **numbers** of the initial state, and of the tables in the package's code (prices, fares, distances, exchange rates),
   are others; so are the seeds of what the environments draw;
