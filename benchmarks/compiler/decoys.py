@@ -52,17 +52,23 @@ class Scene:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the rule's own terms leave one explanation, where the value was taken from the producer.
+        """Whether the evidence settles that the value is the producer's. What stands where says so; no rule is asked.
 
-        The user, the context and the schema never hold the value; whatever else does fails to in some trace, and a
-        small number takes several values.
+        No other place explains the value in all traces, and the terms on which an edge is strong are met:
+
+        - the user, the context and the schema never hold it, since one trace in which they do is enough to stop;
+        - each other call that holds it holds another value in some trace, in which the producer has the one that was
+          used. Nobody knows of a call without a recorded output, so it can never be told apart. An echo was given the
+          value, and explains nothing;
+        - where traces have to be compared, since another call holds the value, or it is a small number, which proves
+          nothing by itself, the value is another in each trace.
         """
-        if self.origin != "producer" or self.decoys & {"user", "context", "default"}:
+        if self.origin != "producer" or self.decoys & {"user", "context", "default", "unlogged"}:
             return False
-        rivals = self.decoys & {"second", "failed", "unlogged"}
-        if self.small or rivals:
-            return self.vary and not (rivals and self.agree) and "unlogged" not in rivals
-        return True
+        rivals = self.decoys & {"second", "failed"}
+        told_apart = not (rivals and self.agree)
+        has_to_vary = bool(rivals) or self.small
+        return told_apart and (self.vary or not has_to_vary)
 
 
 def scenes() -> Iterator[Scene]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stretto.compiler.analysis import analyse
@@ -16,13 +16,13 @@ from stretto.compiler.settings import CompilerSettings
 from stretto.compiler.tracing import Tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from benchmarks.compiler.corpus import Corpus, Intent
     from stretto.compiler.evidence import Edge
     from stretto.compiler.measure import Dependency, EdgeScores
 
-__all__ = ["SEVERAL", "SINGLE", "Found", "find"]
+__all__ = ["SEVERAL", "SINGLE", "Found", "find", "growth"]
 
 #: The rule over all traces of an intent, and over each trace by itself.
 SEVERAL, SINGLE = "the rule, several traces", "the rule, one trace"
@@ -72,6 +72,17 @@ def find(corpus: Corpus) -> Found:
     rows |= {name: baseline(scored) for name, baseline in BASELINES.items()}
     suspected = dependencies(by_rule, verdicts=[Verdict.SUSPECTED]) - rows[SEVERAL]
     return Found(corpus, {name: _counted(corpus, each) for name, each in rows.items()}, _counted(corpus, suspected))
+
+
+def growth(corpus: Corpus, sizes: Sequence[int]) -> dict[int, EdgeScores]:
+    """How good the rule over several traces is with so many of each intent, the first ones, by their number."""
+    settings = CompilerSettings()
+    found = {}
+    for size in sizes:
+        cut = [replace(intent, traces=intent.traces[:size]) for intent in corpus.intents]
+        edges = dependencies(edge for intent in cut for edge in _edges(intent, settings))
+        found[size] = score_edges(_counted(corpus, edges), corpus.gold)
+    return found
 
 
 def _edges(intent: Intent, settings: CompilerSettings) -> tuple[Edge, ...]:

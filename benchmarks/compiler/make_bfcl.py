@@ -1,26 +1,30 @@
 """Make ``data/bfcl.jsonl.gz``: executed reference solutions of BFCL, and what depends on what, by intervening.
 
-Runs by itself in an environment that has the package ``bfcl-eval`` (and ``mpmath``), none of which is needed to read
-what it makes::
+Runs in an environment that has the package ``bfcl-eval`` (and ``mpmath``), neither of which is needed to read what it
+makes::
 
     pip install --no-deps bfcl-eval==2026.3.23 && pip install mpmath
-    python make_bfcl.py bfcl.jsonl.gz
+    python -m benchmarks.compiler.make_bfcl bfcl.jsonl.gz  # in the clone; some minutes
 
 For each of the 200 tasks of ``multi_turn_base`` the reference calls are made in the package's own environments: in the
-task's world, and in up to `_WORLDS` further worlds whose numbers and random seeds are others, wherever the user does
-not say them. **What is true** is decided for every argument value that an earlier call's output shows, and that this
-call was not given itself:
+task's world, and in others (`bfcl_worlds.py` says what varies), of which the first `_KEPT` that come out as the task's
+own and differ from one another are the several traces. There a value that was judged to come from a call comes from it
+again: it is what the same thing is called there, or what stands in the same place; where the call does not show it, the
+world is given up. **What is true** is decided for every argument value that an earlier call's output shows, and that
+this call was not given itself:
 
-1. *needed*: with the value swapped for another of its kind, the call fails, or gives another result or
-   leaves another state than the reference does. A value that never makes a difference makes no edge.
-2. *source*: in a world in which the producer shows another value, the call with that value succeeds where the original
-   value fails: ``proven``. Where it is the other way round, it is no source: ``refuted``.
-3. *elsewhere*: a value that the user said before is the user's: no edge, whatever shows it as well.
-4. Where no world tells, and one call alone shows the value, withholding that output leaves nothing that has it:
-   ``only`` where the call is refused with any other value or text of `_DISTINCT` characters is passed; a number or a
-   short text that any value could have stood in for was read, and `_READ` says what it is: ``read``.
-5. A value that an earlier call was given, and that nothing had shown before, the agent knew: ``known``, no edge.
-6. Where several calls show it, and no world tells them apart, it is ``open``: counted neither way.
+1. ``user``: the user said it before; no edge.
+2. ``known``: the agent knew it; no edge. It was passed before any call had shown it; or the user says its name, a
+   directory of the package has the code for that, and nothing was looked up there (Microsoft is MSFT).
+3. ``unneeded``: with the value swapped for another of its kind, the call gives the same result and leaves the same
+   state; no edge.
+4. ``proven``: in a world in which the producer shows something else, the call succeeds with that, and fails with the
+   original value. ``refuted``, no edge, where it is the other way round; or where in some world the producer does not
+   show what another candidate shows, the call succeeds with that, and never the other way round: it can be withheld.
+5. Where no world tells, and one call alone shows the value, withholding that output leaves nothing that has it:
+   ``only`` where the call is refused with any other value or text of `_DISTINCT` characters is passed; of a number or
+   a short text that any value could have stood in for it was read in the requests that it comes from there: ``read``.
+6. ``open``: several calls show it, and no world tells them apart; counted neither way.
 """
 
 from __future__ import annotations
@@ -28,175 +32,22 @@ from __future__ import annotations
 import ast
 import copy
 import gzip
-import importlib
-import inspect
 import json
-import random
-import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import bfcl_eval  # type: ignore[import-not-found]  # in an environment of its own
-from bfcl_eval.constants.executable_backend_config import (  # type: ignore[import-not-found]  # the same
-    CLASS_FILE_PATH_MAPPING,
-    STATELESS_CLASSES,
-)
+from benchmarks.compiler.bfcl_package import World, lines, said, tools
+from benchmarks.compiler.bfcl_values import Place, Scalar, atoms, others, put, shows, there
+from benchmarks.compiler.bfcl_worlds import TRIES, Names, Variation, parts
 
-#: A value that is no list and no object; None among them.
-Scalar: TypeAlias = Any
-
-_WORLDS = 4
-_TRIES = 24
+_KEPT = 11
 _DISTINCT = 12
-_DATA = Path(bfcl_eval.__file__).parent / "data"
-_DOCS = {
-    "GorillaFileSystem": "gorilla_file_system",
-    "MathAPI": "math_api",
-    "MessageAPI": "message_api",
-    "TwitterAPI": "posting_api",
-    "TicketAPI": "ticket_api",
-    "TradingBot": "trading_bot",
-    "TravelAPI": "travel_booking",
-    "VehicleControlAPI": "vehicle_control",
-}
 
-#: Kinds of pairs that no intervention decides: whether the consumer's argument comes from the producer, as read in the
-#: requests. The consumers take any value.
+#: Kinds of pairs that no intervention decides, since the consumers take any value; that the argument comes from the
+#: producer was read in the requests.
 _READ = json.loads((Path(__file__).parent / "data" / "bfcl-read.json").read_text(encoding="utf-8"))
-
-
-class World:
-    """The environments of one task, to be called."""
-
-    def __init__(self, task: dict[str, Any], config: dict[str, Any]) -> None:
-        self.parts: dict[str, Any] = {}
-        for name in task["involved_classes"]:
-            part = getattr(importlib.import_module(CLASS_FILE_PATH_MAPPING[name]), name)()
-            if name not in STATELESS_CLASSES:
-                part._load_scenario(copy.deepcopy(config.get(name, {})), long_context=False)  # noqa: SLF001 - as the package does
-            self.parts[name] = part
-
-    def find(self, action: str) -> tuple[str, Any]:
-        """The environment that has an action, and the method."""
-        return next((name, getattr(part, action)) for name, part in self.parts.items() if hasattr(part, action))
-
-    def call(self, action: str, args: dict[str, Any]) -> tuple[bool, Any]:
-        """Make a call: whether it succeeded, and its result as JSON."""
-        try:
-            result = self.find(action)[1](**copy.deepcopy(args))
-        except Exception as error:  # noqa: BLE001 - whatever an environment raises, the call failed
-            return False, {"error": f"{type(error).__name__}: {error}"}
-        try:
-            result = json.loads(json.dumps(result))
-        except (TypeError, ValueError):
-            result = str(result)
-        return not (isinstance(result, dict) and "error" in result), result
-
-    def like(self, other: World) -> bool:
-        """Whether the state is the same, as the package compares it."""
-        return all(
-            _public(part) == _public(other.parts[name])
-            for name, part in self.parts.items()
-            if _public(part) is not None
-        )
-
-
-def _public(part: Any) -> Any:
-    return {name: value for name, value in vars(part).items() if not name.startswith("_")}
-
-
-def atoms(value: Any, path: str = "$") -> list[tuple[str, Any]]:
-    """The scalars of a value with their paths."""
-    if isinstance(value, dict):
-        return [each for name in sorted(value) for each in atoms(value[name], f"{path}.{name}")]
-    if isinstance(value, list | tuple):
-        return [each for number, item in enumerate(value) for each in atoms(item, f"{path}[{number}]")]
-    return [(path, value)]
-
-
-def read(value: Any, path: str) -> Any:
-    """The scalar at a path; None where there is none."""
-    return dict(atoms(value)).get(path)
-
-
-def put(args: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The same arguments with another value at a path."""
-    made = copy.deepcopy(args)
-    node: Any = made
-    steps = [int(index) if index else name for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", path)]
-    for step in steps[:-1]:
-        node = node[step]
-    node[steps[-1]] = value
-    return made
-
-
-def said(value: Any, text: str) -> bool:
-    """Whether a text holds a value as a whole token, in any case; 3.0 is said by 3."""
-    texts = [str(value)] + ([str(int(value))] if isinstance(value, float) and value == int(value) else [])
-    return any(re.search(rf"(?<!\w){re.escape(each.lower())}(?!\w)", text.lower()) for each in texts)
-
-
-def shows(output: Any, value: Any) -> list[str | None]:
-    """Where an output shows a value: paths, or None for inside of a text."""
-    exact = [
-        path
-        for path, each in atoms(output)
-        if each == value
-        and isinstance(each, bool) == isinstance(value, bool)
-        and isinstance(each, str) == isinstance(value, str)
-    ]
-    if exact:
-        return list(exact)
-    if isinstance(value, str) and any(value == ", ".join(each) for each in lists(output)):
-        return [None]
-    inside = any(isinstance(each, str) and said(value, each) for _, each in atoms(output))
-    number = isinstance(value, str) and any(
-        not isinstance(each, str | bool) and str(each) == value for _, each in atoms(output)
-    )
-    return [None] if inside or number else []
-
-
-def lists(value: Any) -> list[list[str]]:
-    """The lists of two texts or more in a value."""
-    if isinstance(value, dict):
-        return [each for item in value.values() for each in lists(item)]
-    if isinstance(value, list):
-        whole = [value] if len(value) > 1 and all(isinstance(each, str) for each in value) else []
-        return [*whole, *(each for item in value for each in lists(item))]
-    return []
-
-
-def others(value: Any, output: Any) -> list[Any]:
-    """Values of the same kind as another: some of the same output, and some that nobody has."""
-    same = [each for _, each in atoms(output) if type(each) is type(value) and each != value][:3]
-    if isinstance(value, str):
-        return [*same, f"no-{value[::-1]}-"]
-    return [*same, value * 3 + 7919, value // 3 if isinstance(value, int) else value * 0.3]
-
-
-def varied(task: dict[str, Any], text: str, seed: int) -> dict[str, Any]:
-    """The task's initial state with other numbers, where the user does not say them."""
-    draw = random.Random(f"{task['id']} {seed}")
-    share = 0.9 - 0.035 * seed
-
-    def walk(value: Any, name: str) -> Any:
-        if isinstance(value, dict):
-            return {key: walk(each, key) for key, each in value.items()}
-        if isinstance(value, list):
-            return [walk(each, name) for each in value]
-        if isinstance(value, bool) or not isinstance(value, int | float) or said(value, text):
-            return value
-        if draw.random() > share and name != "random_seed":
-            return value
-        return value + draw.randrange(1, 90) if isinstance(value, int) else round(value * draw.uniform(0.9, 1.2), 2)
-
-    found = {name: walk(value, name) for name, value in task["initial_config"].items()}
-    for name in task["involved_classes"]:
-        if isinstance(found.get(name, {}), dict):
-            found.setdefault(name, {}).setdefault("random_seed", 1000 + seed)
-    return found
 
 
 @dataclass(frozen=True)
@@ -224,8 +75,26 @@ class Elsewhere:
     """Another world of the same task, as far as it got."""
 
     world: World
+    names: Names
     alive: bool = True
     calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def shown(self, producer: int, value: Scalar, places: list[Place]) -> Scalar:
+        """What a call shows here of what it showed in the task's world; None where that is not there."""
+        output = self.calls[producer]["output"]
+        same = self.names.here(str(value))
+        if isinstance(value, str) and shows(output, same):
+            return same
+        found = (there(place, output, value, same) for place in places)
+        return next((each for each in found if each is not None), None)
+
+    def takes(self, action: str, args: dict[str, Any]) -> bool:
+        """Whether a call succeeds here; nothing comes of it."""
+        return copy.deepcopy(self.world).call(action, args)[0]
+
+
+#: What a value of a call comes from: the calls that show it, any of which will do, and where.
+Sources: TypeAlias = dict[str, dict[int, list[Place]]]
 
 
 class Task:
@@ -235,48 +104,69 @@ class Task:
         self.task = task
         self.texts = ["\n".join(each["content"] for each in turn) for turn in task["question"]]
         self.plan = [(number, *_parsed(text)) for number, turn in enumerate(turns) for text in turn]
-        everything = "\n".join(self.texts)
-        self.others = [Elsewhere(World(task, varied(task, everything, seed))) for seed in range(_TRIES)]
         self.truth: list[dict[str, Any]] = []
         self.calls: list[dict[str, Any]] = []
+        everything = "\n".join(self.texts)
+        stay = frozenset(each.lower() for text in [everything, *self._own()] for each in parts(text))
+        varied = [Variation(task, everything, stay, seed) for seed in range(TRIES)]
+        self.others = [Elsewhere(world, each.names) for each in varied if (world := each.world()) is not None]
+
+    def _own(self) -> list[str]:
+        """What the reference knows by itself: texts that it passes before a call has shown them, and codes of names."""
+        world = World.of(self.task)
+        known: list[str] = []
+        outputs: list[Any] = []
+        asked = []
+        for _, action, positional, given in self.plan:
+            args = world.bound(action, positional, given)
+            values = [each for _, each in atoms(args) if each is not None]
+            known += [str(each) for each in values if not any(shows(output, each) for output in outputs)]
+            outputs.append(world.call(action, args)[1])
+            asked += [(action, each) for each in values]
+        found = world.codes("\n".join(self.texts))
+        return known + [code for code, lookup in found.items() if lookup not in asked]
 
     def run(self) -> dict[str, Any]:
         """Execute, intervene, and say what was found."""
-        world = World(self.task, self.task["initial_config"])
-        for turn, action, positional, named in self.plan:
-            app, method = world.find(action)
-            args = json.loads(json.dumps(dict(inspect.signature(method).bind(*positional, **named).arguments)))
+        world = World.of(self.task)
+        for turn, action, positional, given in self.plan:
+            args = world.bound(action, positional, given)
             before = copy.deepcopy(world)
             ok, output = world.call(action, args)
             text = "\n".join(self.texts[: turn + 1])
             made = Made(len(self.calls), action, args, text, ok, output, before, world)
             sources = self._sources(made) if ok else {}
             told = {"args": args, "output": output, "ok": ok}
+            app = world.find(action)[0]
             self.calls.append({"turn": turn, "app": app, "action": action, **told, "changes": not before.like(world)})
             for other in self.others:
-                self._follow(other, made, sources)
+                if other.alive:
+                    self._follow(other, made, sources)
         found = [self.calls]
         for other in self.others:
-            if other.alive and len(found) <= _WORLDS:
+            if other.alive and len(found) <= _KEPT:
                 again = [{**base, **here} for base, here in zip(self.calls, other.calls, strict=True)]
                 if all(again != each for each in found):
                     found.append(again)
         return {"task": self.task["id"], "texts": self.texts, "runs": found, "truth": self.truth}
 
-    def _follow(self, other: Elsewhere, made: Made, sources: dict[str, tuple[int, str]]) -> None:
-        """Make a call in another world: what came from a call comes from it there."""
-        if not other.alive:
-            return
+    @staticmethod
+    def _follow(other: Elsewhere, made: Made, sources: Sources) -> None:
+        """Make a call in another world: what came from a call comes from it there, if it is to be had."""
         args = made.args
-        for path, (producer, place) in sources.items():
-            value = read(other.calls[producer]["output"], place)
-            if value is not None:
-                args = put(args, path, value)
+        for path, producers in sources.items():
+            value = dict(atoms(made.args))[path]
+            found = [other.shown(number, value, places) for number, places in producers.items()]
+            shown = [each for each in found if each is not None]
+            if not shown or any(each != shown[0] for each in shown):
+                other.alive = False
+                return
+            args = put(args, path, shown[0])
         ok, output = other.world.call(made.action, args)
         other.alive = ok == made.ok
         other.calls.append({"args": args, "output": output, "ok": ok})
 
-    def _sources(self, made: Made) -> dict[str, tuple[int, str]]:
+    def _sources(self, made: Made) -> Sources:
         """Judge each argument; give where the values come from that other worlds have to follow."""
         follow = {}
         for path, value in atoms(made.args):
@@ -291,44 +181,55 @@ class Task:
             }
             how, producers = self._judged(made, path, value, shown)
             self._note(producers, made, path, how)
-            place = next((each for each in shown[producers[0]] if each), None) if producers else None
-            if place and how in ("proven", "only", "read"):
-                follow[path] = (producers[0], place)
+            if producers and how in ("proven", "only", "read", "open"):
+                follow[path] = {number: shown[number] for number in producers}
         return follow
 
-    def _judged(
-        self, made: Made, path: str, value: Scalar, shown: dict[int, list[str | None]]
-    ) -> tuple[str, list[int]]:
+    def _judged(self, made: Made, path: str, value: Scalar, shown: dict[int, list[Place]]) -> tuple[str, list[int]]:
         """What holds of a value, and of which of the calls that show it; of others it is noted here."""
         if not shown or said(value, made.text):
             return "user", list(shown)
-        known = self._known(value)
+        known = self._known(made, value)
         if known is not None:
             self._note([number for number in shown if number > known], made, path, "known")
             shown = {number: places for number, places in shown.items() if number < known}
+        if not shown:
+            return "known", []
         tried = [put(made.args, path, each) for number in shown for each in others(value, self.calls[number]["output"])]
         came = [made.again(args) for args in tried]
         if all(same for _, same in came):
             return "unneeded", list(shown)
         refused = not any(ok for ok, _ in came)
-        told = {number: self._told(made, path, value, number, places) for number, places in shown.items()}
+        told = self._told(made, path, value, shown)
         if not refused:  # it takes what it is given: that it took the original one says nothing
             told = {number: each if each == "proven" else "" for number, each in told.items()}
         proven = [number for number in told if told[number] == "proven"]
         left = proven or [number for number in told if told[number] != "refuted"]
+        left = self._not_withheld(made, path, value, {number: shown[number] for number in left})
         self._note([number for number in told if number not in left], made, path, "refuted")
         if len(left) > 1:
             return "open", left
-        if proven or not left:
-            return "proven", left
-        if refused or (isinstance(value, str) and len(value) >= _DISTINCT):
-            return "only", left
-        kind = f"{self.calls[left[0]]['action']} -> {made.action} {path[2:].partition('[')[0]}"
-        exception = f"{kind} @ {self.task['id']}"
-        return "read" if _READ[exception if exception in _READ else kind] else "coincidence", left
+        return "proven" if proven or not left else self._concluded(made, path, value, left[0], refused=refused), left
 
-    def _known(self, value: Scalar) -> int | None:
-        """The first call that was given a value which no call had shown before; None without one."""
+    def _concluded(self, made: Made, path: str, value: Scalar, producer: int, *, refused: bool) -> str:
+        """What holds of a value that one call alone shows, where no world tells."""
+        if refused or (isinstance(value, str) and len(value) >= _DISTINCT):
+            return "only"
+        kind = f"{self.calls[producer]['action']} -> {made.action} {path[2:].partition('[')[0]}"
+        if kind not in _READ:
+            sys.exit(f"{self.task['id']}: nobody has read whether {value!r} comes from there: {kind}")
+        return "read"
+
+    def _known(self, made: Made, value: Scalar) -> int | None:
+        """The first call by which the agent knew a value that no call had shown before; None where it did not.
+
+        -1 where the user names it, and it was not looked up.
+        """
+        lookup = made.before.codes(made.text).get(value) if isinstance(value, str) else None
+        if lookup is not None:
+            asked = [(call["action"], each) for call in self.calls for _, each in atoms(call["args"])]
+            if lookup not in asked:
+                return -1
         for number, call in enumerate(self.calls):
             if call["ok"] and any(each == value for _, each in atoms(call["args"])):
                 shown = any(shows(earlier["output"], value) for earlier in self.calls[:number])
@@ -338,23 +239,38 @@ class Task:
     def _note(self, producers: list[int], made: Made, path: str, how: str) -> None:
         self.truth += [{"producer": each, "consumer": made.number, "path": path, "how": how} for each in producers]
 
-    def _told(self, made: Made, path: str, value: Scalar, producer: int, places: list[str | None]) -> str:
-        """What the worlds say in which the producer shows another value: proven, refuted, or nothing."""
-        told = ""
+    def _told(self, made: Made, path: str, value: Scalar, shown: dict[int, list[Place]]) -> dict[int, str]:
+        """What the worlds say in which a producer shows another value, by producer: proven, refuted, or nothing."""
+        told = dict.fromkeys(shown, "")
         for other in self.others:
-            for place in places if other.alive else ():
-                shown = read(other.calls[producer]["output"], place) if place else None
-                if shown is None or shown == value or type(shown) is not type(value):
+            for number, places in shown.items() if other.alive else ():
+                here = other.shown(number, value, places)
+                if here is None or here == value or told[number] == "refuted":
                     continue
                 with_shown, with_value = (
-                    copy.deepcopy(other.world).call(made.action, put(made.args, path, each))[0]
-                    for each in (shown, value)
+                    other.takes(made.action, put(made.args, path, each)) for each in (here, value)
                 )
-                if with_value and not with_shown:
-                    return "refuted"
-                if with_shown and not with_value:
-                    told = "proven"
+                if with_shown != with_value:
+                    told[number] = "proven" if with_shown else "refuted"
         return told
+
+    def _not_withheld(self, made: Made, path: str, value: Scalar, shown: dict[int, list[Place]]) -> list[int]:
+        """Of several calls that show a value, those without which no world could do."""
+        spared: set[tuple[int, int]] = set()
+        for other in self.others if len(shown) > 1 else ():
+            if other.alive:
+                here = {number: other.shown(number, value, places) for number, places in shown.items()}
+                having = [
+                    number
+                    for number, each in here.items()
+                    if each is not None and other.takes(made.action, put(made.args, path, each))
+                ]
+                spared |= {(without, number) for without in here if here[without] is None for number in having}
+        return [
+            number
+            for number in shown
+            if not any(without == number and (having, without) not in spared for without, having in spared)
+        ]
 
 
 def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
@@ -368,34 +284,29 @@ def _parsed(text: str) -> tuple[str, list[Any], dict[str, Any]]:
     )
 
 
-def _lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (_DATA / name).read_text(encoding="utf-8").splitlines()]
-
-
 def _schemas() -> dict[str, Any]:
     """What the tools' descriptions say of values: defaults, and values that are listed."""
     found = {}
-    for app, name in _DOCS.items():
-        for tool in _lines(f"multi_turn_func_doc/{name}.json"):
-            kept = {
-                argument: {key: each[key] for key in ("default", "enum") if key in each}
-                for argument, each in tool["parameters"]["properties"].items()
-            }
-            found[f"{app}.{tool['name']}"] = {argument: each for argument, each in kept.items() if each}
+    for name, tool in tools().items():
+        kept = {
+            argument: {key: each[key] for key in ("default", "enum") if key in each}
+            for argument, each in tool["parameters"]["properties"].items()
+        }
+        found[name] = {argument: each for argument, each in kept.items() if each}
     return {name: each for name, each in sorted(found.items()) if each}
 
 
 def main() -> None:
     """Write all tasks."""
-    turns = {each["id"]: each["ground_truth"] for each in _lines("possible_answer/BFCL_v4_multi_turn_base.json")}
-    rows = [Task(task, turns[task["id"]]).run() for task in _lines("BFCL_v4_multi_turn_base.json")]
+    turns = {each["id"]: each["ground_truth"] for each in lines("possible_answer/BFCL_v4_multi_turn_base.json")}
+    rows = [Task(task, turns[task["id"]]).run() for task in lines("BFCL_v4_multi_turn_base.json")]
     head = {
         "source": "PyPI bfcl-eval 2026.3.23, BFCL_v4_multi_turn_base",
         "licence": "Apache-2.0",
         "schemas": _schemas(),
     }
-    lines = "".join(json.dumps(row, separators=(",", ":"), sort_keys=True) + "\n" for row in (head, *rows))
-    Path(sys.argv[1]).write_bytes(gzip.compress(lines.encode(), mtime=0))
+    text = "".join(json.dumps(row, separators=(",", ":"), sort_keys=True) + "\n" for row in (head, *rows))
+    Path(sys.argv[1]).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.compiler.agreement import agreements, embedders, parts
 from benchmarks.compiler.bfcl import bfcl, counts
 from benchmarks.compiler.decoys import DECOYS, Scene, decoys
-from benchmarks.compiler.edges import SEVERAL, SINGLE, find
+from benchmarks.compiler.edges import SEVERAL, SINGLE, find, growth
 from benchmarks.compiler.intents import compile_domain
 from benchmarks.compiler.speed import cost_of
 from benchmarks.compiler.tau import sessions_corpus
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.compiler.sessions import Domain
     from benchmarks.compiler.speed import Cost
     from benchmarks.trees import TreesOf
-    from stretto.compiler.measure import Share
+    from stretto.compiler.measure import EdgeScores, Share
     from stretto.compiler.model import Trace
 
 __all__ = ["ALONE", "PARTS", "Agreed", "Alone", "Study", "study"]
@@ -32,6 +32,9 @@ PARTS: Final = ("edges", "groups", "intents", "trees", "speed")
 
 #: Domains whose sessions are τ-bench's.
 _TAU: Final = ("airline-v1", "airline-v2", "retail")
+
+#: With how many traces of each intent the rule is tried: of BFCL, which has the task's own world and eleven others.
+_TRACES: Final = (1, 3, 5, 8, 12)
 
 #: The ways of finding dependencies that are compared for one decoy at a time.
 ALONE: Final = (SEVERAL, SINGLE, "only one candidate", "most recent candidate")
@@ -72,6 +75,7 @@ class Study:
     Attributes:
         edges: of each corpus.
         truth: how the argument values of BFCL were judged.
+        growth: how good the rule is with so many traces of each intent of BFCL.
         alone: of each decoy.
         agreed: of all recorded sessions.
         domains: of the recorded sessions.
@@ -81,6 +85,7 @@ class Study:
 
     edges: tuple[Found, ...] = ()
     truth: dict[str, int] | None = None
+    growth: dict[int, EdgeScores] | None = None
     alone: tuple[Alone, ...] = ()
     agreed: tuple[Agreed, ...] = ()
     domains: tuple[Compiled, ...] = ()
@@ -117,6 +122,14 @@ class Study:
                 for each in self.agreed
                 for row in each.rows
             ],
+            "growth": {
+                str(size): {
+                    "right": scores.precision.hits,
+                    "found": scores.precision.count,
+                    "true": scores.recall.count,
+                }
+                for size, scores in (self.growth or {}).items()
+            },
             "domains": {
                 each.domain.name: {
                     "sessions": each.domain.sessions,
@@ -174,6 +187,7 @@ def study(
     return Study(
         edges,
         counts() if "edges" in only else None,
+        growth(bfcl(), _TRACES) if "edges" in only else None,
         alone,
         agreed,
         tuple(compile_domain(each) for each in domains) if "intents" in only else (),
