@@ -39,7 +39,14 @@ def page(study: Study, source: str) -> str:
     if study.agreed:
         parts += agreement_section(study.agreed)
     if study.domains:
-        parts += ["## From sessions to procedures", _INTENTS.strip(), _domains(study), _left_out(study), _codes(study)]
+        parts += [
+            "## From sessions to procedures",
+            _INTENTS.strip(),
+            _domains(study),
+            _left_out(study),
+            _pays(study),
+            _codes(study),
+        ]
     if study.trees:
         parts += trees_section(study.trees)
     if study.costs:
@@ -178,6 +185,26 @@ def _left_out(study: Study) -> str:
     )
 
 
+#: What is assumed of a review, in seconds, and of a model's turn.
+_REVIEW_S: Final = 600
+_TURN_S: Final = 5
+
+
+def _pays(study: Study) -> str:
+    """After how many uses the review of a procedure has paid for itself."""
+    kept = [made for each in study.domains for made in each.made if made.procedure is not None]
+    traces = sum(len(made.traces) for made in kept)
+    if not traces:
+        return "No procedure was kept, so that none can pay for its review."
+    turns = sum(each.reduction(asked=False).observed for each in study.domains) / traces
+    uses = _REVIEW_S / (turns * _TURN_S)
+    return (
+        f"A run of a procedure takes no turn of a model; the agents took {turns:.1f} calls in a session of those that "
+        f"were compiled. At {_TURN_S} seconds a call, a review of {_REVIEW_S // 60} minutes has paid for itself after "
+        f"{uses:.0f} runs. Compiling asks no model, and takes the time that is given below."
+    )
+
+
 def _codes(study: Study) -> str:
     codes = sorted({code for each in study.domains for code in each.codes})
     rows = [[code, str(sum(each.codes[code] for each in study.domains))] for code in codes]
@@ -222,7 +249,8 @@ among the candidates that are left when carriers, repeats and other origins are 
   own environments, in each task's world and in up to eleven others, which are the several traces. The user asks for the
   same in all of them, and the agent knows the same. Numbers, names and codes that neither of them says are others in
   most worlds, in the initial state as in the package's tables (prices, fares, airports); of a list, a directory or a
-  text of several lines, one member in four is left out. What varies follows from what sort of thing a value is
+  text of several lines, one member in four is left out. Names are made up of random letters, the ends of file names
+  among them. What varies follows from what sort of thing a value is
   (`benchmarks/compiler/bfcl_worlds.py` says it exactly), and was fixed before these worlds were measured, though not
   without knowing what the rule had missed and got wrong in earlier ones. A world in which a call comes out otherwise
   than in the task's own is given up.
