@@ -24,6 +24,13 @@ _WORDS: Final = 3  #: of a request that stand in a name
 _ACTIONS: Final = 2  #: that stand in a name
 _SHARE: Final = 0.5  #: of the traces that have a word of the name
 _LETTERS: Final = 3  #: of a word, at least
+_LONG: Final = 24  #: letters of a word, at most
+_ACTION: Final = 48  #: characters of an action, at most
+
+#: Names that no file may have on Windows, whatever stands behind a dot; none of several words is one.
+_RESERVED: Final = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
 
 #: Words that say nothing of what is wanted; of requests in English.
 _SAID_ANYWAY: Final = (
@@ -36,7 +43,7 @@ _EMPTY: Final = frozenset(_SAID_ANYWAY.split())
 
 
 def intent_names(parts: Sequence[SubCluster], traces: Mapping[str, Trace]) -> tuple[str, ...]:
-    """A name for each sub-cluster, no two alike: of small letters, digits and ``-``.
+    """A name for each sub-cluster, no two alike: of small letters, digits and ``-``, so that a file may have it.
 
     First what it changes, if anything; then the words that most of its requests have and few others.
 
@@ -50,6 +57,7 @@ def intent_names(parts: Sequence[SubCluster], traces: Mapping[str, Trace]) -> tu
     names = []
     for part in parts:
         name = "-".join(_telling(part, words, everywhere)) or "-".join(_actions(part, traces)) or "intent"
+        name = f"intent-{name}" if name in _RESERVED else name
         taken[name] += 1
         while taken[name] > 1:
             name = f"{name}-{taken[name]}"
@@ -60,12 +68,12 @@ def intent_names(parts: Sequence[SubCluster], traces: Mapping[str, Trace]) -> tu
 
 def _words(trace: Trace) -> Iterator[str]:
     for word in words_of(redact_text(trace.request)):
-        if len(word) >= _LETTERS and word.isascii() and word.isalpha() and word not in _EMPTY:
+        if _LETTERS <= len(word) <= _LONG and word.isascii() and word.isalpha() and word not in _EMPTY:
             yield word
 
 
 def _telling(part: SubCluster, words: Mapping[str, set[str]], everywhere: Counter[str]) -> list[str]:
-    changes = [_plain(action) for action in part.signature[:_ACTIONS]]
+    changes = [plain for action in part.signature[:_ACTIONS] if (plain := _plain(action))]
     said = {word for action in changes for word in action.split("-")}
     inside = Counter(word for name in part.traces for word in words[name])
     weights = {
@@ -80,9 +88,11 @@ def _telling(part: SubCluster, words: Mapping[str, set[str]], everywhere: Counte
 def _actions(part: SubCluster, traces: Mapping[str, Trace]) -> list[str]:
     """The actions that most traces of a part made."""
     made = Counter(name for each in part.traces for name in {call.name for call in traces[each].calls})
-    return [_plain(name) for name in sorted(made, key=lambda name: (-made[name], name))[:_ACTIONS]]
+    often = sorted(made, key=lambda name: (-made[name], name))[:_ACTIONS]
+    return [plain for name in often if (plain := _plain(name))]
 
 
 def _plain(name: str) -> str:
     """An action as a part of a name: ``shop.get_order`` is ``get-order``."""
-    return "-".join(word for word in words_of(name.rpartition(".")[2]) if word.isascii() and word.isalnum())
+    whole = "-".join(word for word in words_of(name.rpartition(".")[2]) if word.isascii() and word.isalnum())
+    return whole[:_ACTION].rstrip("-")

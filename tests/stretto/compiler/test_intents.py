@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -419,3 +420,32 @@ def test_more_traces_than_are_clustered_at_once_are_parted_by_their_apps(monkeyp
     monkeypatch.setattr("stretto.compiler.discover._MOST", 5)
     with pytest.raises(UsageError, match="6 traces use"):
         discover(mixed(), TfidfEmbedder(), SETTINGS)
+
+
+WORDS = st.sampled_from(
+    [
+        "../../etc/passwd",
+        "con",
+        "NUL",
+        "lpt1",
+        "a" * 300,
+        "refund",
+        "..",
+        "/",
+        "C:\\x",
+        "рефанд",
+        "${HOME}",
+        "{0}",
+        "\0",
+    ]
+)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
+def test_a_name_is_a_file_name_whatever_the_requests_and_the_tools_say(words: list[str], action: str) -> None:
+    said = " ".join(words)
+    traces = [Story(said, id=f"n{n}").call(f"app.{action}", {"n": n}, 1, effect=Effect.WRITE).trace for n in range(4)]
+    for intent in discover(traces, TfidfEmbedder(), CompilerSettings(distance_threshold=2.0)).intents:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", intent.name)
+        assert len(intent.name) <= 200
+        assert intent.name not in ("con", "nul", "lpt1")
