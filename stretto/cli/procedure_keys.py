@@ -135,6 +135,7 @@ PROCEDURE_KEYS: Final[dict[str, dict[str, str]]] = {
         "state": "`active`, `stale`, or `unknown` where no tools were compared",
         "stale[]": "what has changed of its tools",
         "unknown[]": "tools of which it does not say what they were",
+        "fixed.VALUE": "of a value that was fixed: `fresh`, `refresh` or `lost`",
     },
     "procedure escalations": {
         "runs": "journals read",

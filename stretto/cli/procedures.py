@@ -6,6 +6,7 @@ Not responsible for running one, nor for routing requests to one (`stretto.cli.r
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -21,6 +22,7 @@ from stretto.cli.terminal import as_text
 from stretto.cli.writing import write
 from stretto.errors import UsageError
 from stretto.procedure.file import read_any, read_to_check
+from stretto.procedure.freshness import Freshness, freshness
 from stretto.procedure.graph import Procedure
 from stretto.procedure.servers import Server, open_servers
 from stretto.procedure.state import Compared, State, compare, contracts_of, servers_of
@@ -39,7 +41,7 @@ from waggle import _render
 from waggle.errors import WaggleError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from stretto.procedure.graph import Contract
     from stretto.procedure.trees.model import TreeProcedure
@@ -152,9 +154,10 @@ def check(*, path: Path, tools: Path | None, more: tuple[str, ...], as_json: boo
     servers = given_servers(command, more, servers_of(given) if isinstance(given, Procedure) else ())
     if tools is not None and servers:
         raise click.UsageError("--tools says what a server would: give one of the two")
-    compared = Compared(State.UNKNOWN)
+    compared, fresh = Compared(State.UNKNOWN), {}
     if isinstance(given, Procedure):
-        compared = compare(given, _contracts(given, tools, servers))
+        there = _contracts(given, tools, servers)
+        compared, fresh = compare(given, there), freshness(given, datetime.now(UTC), there)
     elif tools is not None or servers:
         raise UsageError(f"{path}: a tree procedure does not say what its tools were")
     if as_json:
@@ -166,20 +169,29 @@ def check(*, path: Path, tools: Path | None, more: tuple[str, ...], as_json: boo
                 "state": str(compared.state),
                 "stale": list(compared.stale),
                 "unknown": list(compared.unknown),
+                "fixed": {name: str(what) for name, what in fresh.items()},
             }
         )
     else:
-        _render.out(_checked_text(given, problems, compared))
+        _render.out(_checked_text(given, problems, compared, fresh))
     return EXIT_PROBLEMS if problems or compared.state is State.STALE else EXIT_OK
 
 
-def _checked_text(given: Either, problems: Sequence[str], compared: Compared) -> str:
+_FRESH: Final = {
+    Freshness.FRESH: "may be used",
+    Freshness.REFRESH: "is read anew by a run",
+    Freshness.LOST: "may not be used, and nothing reads it anew: a run is handed back",
+}
+
+
+def _checked_text(given: Either, problems: Sequence[str], compared: Compared, fresh: Mapping[str, Freshness]) -> str:
     lines = [f"problem: {_render.plain(each)}" for each in problems] or ["it fits together"]
     if isinstance(given, Procedure):
         lines += [] if given.digest else ["note: it has no digest, so that no change of the file is noticed"]
         said = {State.ACTIVE: "its tools are what they were", State.UNKNOWN: "its tools were not looked at"}
         lines.append(f"{compared.state}: {said.get(compared.state, 'it is not started as it is')}")
         lines += [f"stale: {_render.plain(each)}" for each in compared.stale]
+        lines += [f"fixed: {_render.plain(name)} {_FRESH[what]}" for name, what in fresh.items()]
         lines += [f"note: it is not known what {_render.plain(each)} was" for each in compared.unknown]
     return "\n".join(lines)
 

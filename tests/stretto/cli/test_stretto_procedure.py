@@ -206,6 +206,19 @@ def test_a_server_that_cannot_be_asked_is_one_line(here: Path) -> None:
     assert ran_json("check", TREES)["kind"] == "trees"
 
 
+def test_a_check_says_whether_fixed_values_may_be_used(here: Path) -> None:
+    fixed = graph.InjectedValue(value="T-88", tool="/get_team", path="$.id", observed="2026-03-01T09:30:00Z", days=30)
+    procedure = looked_up().model_copy(update={"injected": {"org.get_team $.id": fixed}})
+    told = ran_json("check", write(here / "p.json", procedure))
+    assert told["fixed"] == {"org.get_team $.id": "lost"}
+    again = fixed.model_copy(update={"refresh": graph.Refresh(tool="get_team"), "days": 1e5})
+    path = write(here / "p.json", procedure.model_copy(update={"injected": {"org.get_team $.id": again}}))
+    assert "fixed: org.get_team $.id may be used" in ran("procedure", "check", path)
+    old = again.model_copy(update={"observed": ""})
+    path = write(here / "p.json", procedure.model_copy(update={"injected": {"org.get_team $.id": old}}))
+    assert "fixed: org.get_team $.id is read anew by a run" in ran("procedure", "check", path)
+
+
 # --- route ------------------------------------------------------------------------------------------------------------
 
 
