@@ -103,7 +103,7 @@ class Classifier:
         if path in self.varying(key):
             return self._doubted(self._of_elements(key, path))
         seen = self.seen(key, path)
-        occurs = sum(run.succeeds(key) for run in self.runs)  # the arguments of a call that failed are not traced
+        occurs = sum(key in run.succeeded for run in self.runs)  # the arguments of a call that failed are not traced
         optional = len(seen) < occurs
         found = self._classified(key, path, seen)
         if optional and found.kind in (BindingClass.CONSTANT, BindingClass.TRANSFORM) and not found.secret:

@@ -254,7 +254,7 @@ def _never_succeeding(analysis: Analysis) -> tuple[Reason, ...]:
             f"traces in which {key.rpartition('#')[0]} succeeds, or none that makes it",
         )
         for key in analysis.keys
-        if not any(run.succeeds(key) for run in analysis.runs)
+        if not any(key in run.succeeded for run in analysis.runs)
     )
 
 

@@ -159,9 +159,10 @@ class Run:
         found = atoms.arguments(self.by_key[key].first.args)
         return {path: value for path, value in found.items() if path not in varying}
 
-    def succeeds(self, key: str) -> bool:
-        """Whether the trace has a step, and some call of it succeeded."""
-        return key in self.by_key and any(call.ok for call in self.by_key[key].calls)
+    @cached_property
+    def succeeded(self) -> frozenset[str]:
+        """The keys of the steps of which some call succeeded."""
+        return frozenset(step.key for step in self.steps if any(call.ok for call in step.calls))
 
     @cached_property
     def paths(self) -> dict[str, frozenset[str]]:

@@ -9,8 +9,8 @@ runs a procedure find them alike.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -122,7 +122,7 @@ def registry() -> Mapping[str, Registered]:
             raise UsageError(f"{point.value}: what {GROUP} names has to be a Registered")
         if added.name in found or added.name == TEMPLATE:
             raise UsageError(f"{point.value}: there is a transform {added.name} already")
-        found[added.name] = added
+        found[added.name] = replace(added, function=partial(_guarded, added.function))
     return found
 
 
@@ -130,7 +130,7 @@ def transformed(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
     """What the transforms make of a value, by name, in the order of `registry`; none that leaves it as it is."""
     for each in registry().values():
         if each.of_lists == isinstance(value, list):
-            made = _made(each, value)
+            made = each.function(value)
             if made is not None and (made != value or type(made) is not type(value)):
                 yield each.name, made
 
@@ -151,12 +151,12 @@ def transform(name: str, value: JsonValue, *, before: str = "", after: str = "")
         return fill_template(value, before, after)
     if name not in registry():
         raise ValueError(f"no such transform: {name!r}")
-    return _made(registry()[name], value)
+    return registry()[name].function(value)
 
 
-def _made(each: Registered, value: JsonValue) -> JsonValue:
+def _guarded(function: Function, value: JsonValue) -> JsonValue:
     try:
-        return each.function(value)
+        return function(value)
     except Exception:  # noqa: BLE001 - a package's function: what it fails on is outside of its domain
         return None
 
