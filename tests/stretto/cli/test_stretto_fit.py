@@ -17,7 +17,7 @@ from stretto.procedure.trees.fitting import fit_trees
 from stretto.procedure.trees.held_out import replay_held_out
 from stretto.procedure.trees.paper import TreeResult
 from stretto.sessions.episode import Assistant, ToolResult, User
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT
 from tests.stretto.cli.stretto_cli_support import command, ran, refused, run
 from tests.stretto.cli.test_stretto_command import documented
 
@@ -30,7 +30,6 @@ SECONDS = 120
 SERVER = ROOT / "tests" / "stretto" / "procedure" / "trees" / "phone_server.py"
 CHECKS = [{"phrase": "works again", "probe": "check_status", "contains": ["signal: good", "data: on"]}]
 HANDOFF = ("--handoff", "transfer", "--handoff-argument", "summary=A person is needed.")
-FULL = SHARED / "data" / "traces" / "tools-dojo.jsonl.gz"
 
 
 def _events(event: Event) -> Iterable[dict[str, Any]]:
@@ -282,9 +281,9 @@ def test_names_with_a_server_are_run_at_that_server(here: Path, told: list[Episo
     assert all(each["ok"] for each in found["calls"])
 
 
-@pytest.mark.skipif(not FULL.is_file(), reason="needs the full collection of sessions")
-def test_real_solo_sessions_are_fitted(here: Path) -> None:
-    found = ran_json(FULL, "--only", "dojo-slack", "--trust-servers", "--sure", "0.95", "--out", "p.json")
+def test_real_solo_sessions_are_fitted(here: Path, shared_traces: Path) -> None:
+    full = shared_traces / "tools-dojo.jsonl.gz"
+    found = ran_json(full, "--only", "dojo-slack", "--trust-servers", "--sure", "0.95", "--out", "p.json")
     assert (found["sessions"], found["tasks"], found["held_out"]["wrong"]) == (22, 12, 0)
     assert found["without"] == {"failed": 5, "not solo": 1}
     assert ran("procedure", "check", "p.json") == "it fits together\n"
