@@ -198,13 +198,11 @@ def fit_procedure(
         check_new_place(out, force=force)
     sources = session_options.given(sources, traces)
     with reading(sources) as recorded:
-        held = list(recorded)
-        if sources.manifest is not None:  # the user's own word
-            held = [replace(each, manifest=recorded.manifest) for each in held]
+        held, trust = recorded.told(trust=asked.trust)
     names = [path for path in (sources.sessions, *sources.results, sources.otel) if path is not None]
     held, domain = _of_one_domain(held, asked.only, names)
     declared = read_declared(asked.tools) if asked.tools is not None else None
-    known = known_tools(held, declared, trust=asked.trust or sources.manifest is not None)
+    known = known_tools(held, declared, trust=trust)
     if known.secrets:
         tool, arguments = min(known.secrets.items())
         raise UsageError(

@@ -80,9 +80,8 @@ class Asked:
         """The sessions as traces."""
         declared = read_declared(self.tools) if self.tools is not None else None
         with reading(sources) as recorded:
-            return read_recorded(
-                recorded, declared, trust=self.trust, failed=self.failed, sparse=sources.otel is not None
-            )
+            held, trust = recorded.told(trust=self.trust)
+            return read_recorded(held, declared, trust=trust, failed=self.failed, sparse=sources.otel is not None)
 
     def embeds(self) -> Embedder:
         """What makes vectors of documents."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -93,6 +94,17 @@ class Reading(Corpus):
                     done(1)
             self._read_on = lambda _: None
         self.seen, self._known = seen, True
+
+    def told(self, *, trust: bool) -> tuple[list[Recorded], bool]:
+        """The sessions, and whether what they say of tools may be believed: a ``--manifest`` is the user's word.
+
+        Args:
+            trust: whether what recordings say may be believed.
+        """
+        held = list(self)
+        if self._given.manifest is None:
+            return held, trust
+        return [replace(each, manifest=self.manifest) for each in held], True
 
     @property
     def manifest(self) -> Manifest:

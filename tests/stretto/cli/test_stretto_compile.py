@@ -146,6 +146,16 @@ def test_a_joined_action_is_compiled_where_something_tells_when_it_is_made(here:
     assert not Path("other").exists()
 
 
+def test_a_manifest_is_the_users_own_word_of_what_tools_do(here: Path, six: tuple[object, ...]) -> None:
+    sessions = six[0]
+    said = {"domain": "shop", "tools": {"get_order": "read", "refund": "write"}}
+    (here / "manifest.json").write_text(json.dumps(said), encoding="utf-8")
+    (unknown,) = compiled(sessions, "--dry-run")["intents"]
+    assert {reason["code"] for reason in unknown["reasons"]} == {"undeclared_effect"}
+    (known,) = compiled(sessions, "--manifest", here / "manifest.json", "--dry-run")["intents"]
+    assert (known["outcome"], known["reasons"]) == ("compiled", [])
+
+
 def test_an_intent_that_is_not_there_is_told_with_those_that_are(six: tuple[object, ...]) -> None:
     said = run("compile-procedure", *six, "--out", "out", "--intent", "nothing")
     assert said.exit_code == 2
