@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
     from stretto.cli.options import Option
     from stretto.cli.session_options import Sources
+    from stretto.cli.versions import Old
     from stretto.compiler.compiling import Compilation
     from stretto.compiler.discover import Discovery, Intent
     from stretto.compiler.embed import Embedder
     from stretto.compiler.reading import Reading
-    from stretto.procedure.graph import Procedure
     from waggle.jsonvalue import JsonObject, JsonValue
 
 __all__ = ["SUFFIX", "compile_procedures", "compiled_json", "find_intents"]
@@ -277,7 +277,7 @@ def compile_procedures(
     return EXIT_OK if all(each.procedure is not None for each in made) else EXIT_PROBLEMS
 
 
-def _written(made: Compilation, place: Path, old: Procedure | None) -> Compilation:
+def _written(made: Compilation, place: Path, old: Old | None) -> Compilation:
     """The same with what is there now."""
     if made.procedure is None:
         return made

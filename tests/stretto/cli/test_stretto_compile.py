@@ -128,12 +128,19 @@ def test_a_new_version_names_the_one_whose_place_it_takes_which_stays_readable(
     assert said.startswith("route: ")
 
 
-def test_what_is_in_the_place_of_a_procedure_and_none_is_left_alone(six: tuple[object, ...]) -> None:
+@pytest.mark.parametrize("changed", [False, True], ids=["no procedure", "changed by hand"])
+def test_what_is_in_the_place_of_a_procedure_is_kept_too_whatever_it_is(
+    six: tuple[object, ...],
+    changed: bool,  # noqa: FBT001 - a parameter
+) -> None:
     compiled(*six)
     (path,) = Path("out").glob("*.procedure.json")
-    path.write_text("notes", encoding="utf-8")
-    assert "is no JSON" in refused("compile-procedure", *six, "--out", "out", "--force")
-    assert path.read_text(encoding="utf-8") == "notes"
+    notes = path.read_text(encoding="utf-8").replace("get_order", "get_ordre") if changed else "notes"
+    path.write_text(notes, encoding="utf-8")
+    assert "is there; --force replaces it" in refused("compile-procedure", *six, "--out", "out")
+    assert compiled(*six, "--force")["intents"][0]["parent"] == ""
+    _, (kept,) = versions()
+    assert kept.read_text(encoding="utf-8") == notes
 
 
 def test_a_joined_action_is_compiled_where_something_tells_when_it_is_made(here: Path) -> None:
