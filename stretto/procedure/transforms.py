@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stretto.errors import UsageError
@@ -115,6 +114,8 @@ def registry() -> Mapping[str, Registered]:
     Raises:
         UsageError: what a package adds is no transform, or has the name of another one.
     """
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and most never need it
+
     found = dict(_BUILT_IN)
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         added = point.load()
